@@ -1,0 +1,32 @@
+# Every target is a line or two that a person could type. Set-up happens once, in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test lint lab setup clean
+
+run: $(READY)          ## align English and French, print the table
+	@$(BIN)/demalib fetch
+	@$(BIN)/demalib run notebooks/02_train.ipynb -p pair en-fr
+
+test: lint             ## everything: lint, unit tests, notebooks
+	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
+	  --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
+
+lint: $(READY)         ## ruff, formatting included
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+lab: $(READY)          ## open the notebooks
+	$(BIN)/jupyter lab notebooks
+
+setup: $(READY)        ## only set up
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+clean:                 ## forget the set-up and all runs; the cache of vectors stays
+	rm -rf .venv results/runs
