@@ -1,0 +1,104 @@
+"""Where files go and how they get there whole: errors, cache folder, atomic writes, digests."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+
+class DataError(ValueError):
+    """Input that cannot be used: the message names the file, the place and what to do."""
+
+
+def cache_dir() -> Path:
+    """The folder for downloads and parsed vectors: ``$DEMALIB_CACHE`` or the user's cache."""
+    return Path(os.environ.get("DEMALIB_CACHE") or platformdirs.user_cache_dir("demalib"))
+
+
+def display_path(path: str | Path) -> str:
+    """A path as a person would type it: relative to the working folder if it lies below it."""
+    path = Path(path).resolve()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+@contextlib.contextmanager
+def write_aside(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary neighbour of ``path``; rename it to ``path`` if nothing went wrong."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    os.close(handle)
+    aside = Path(name)
+    try:
+        yield aside
+        aside.chmod(0o644)  # mkstemp's 0600 would hide results from colleagues
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 text file, whole or not at all."""
+    with write_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    """Write JSON for people and programs: indented, UTF-8, whole or not at all."""
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def build_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a temporary folder, then rename it to ``folder``; of two builders the first wins."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
+    try:
+        fill(aside)
+        with contextlib.suppress(OSError):  # another process was first: its result is as good
+            os.rename(aside, folder)
+        if not folder.is_dir():
+            raise OSError(f"{folder}: could not be put in place")
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of a file's content; remembered while the file's stat says it is untouched.
+
+    Note:
+        The memory is trusted only if the file had been at rest for two seconds when it was
+        read. The change time cannot be set by programs, so a file that is rewritten with its
+        old size and modification time is noticed too.
+    """
+    path = Path(path).resolve()
+    stat = path.stat()
+    signature = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    memo = cache_dir() / "digests" / (hashlib.sha256(str(path).encode()).hexdigest() + ".json")
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(memo.read_text())
+        if known["signature"] == signature:
+            return str(known["sha256"])
+    started = time.time_ns()
+    value = _sha256(path)
+    if started - max(stat.st_mtime_ns, stat.st_ctime_ns) > 2e9:
+        with contextlib.suppress(OSError):
+            write_json(memo, {"path": str(path), "signature": signature, "sha256": value})
+    return value
+
+
+def _sha256(path: Path) -> str:
+    sha = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()

