@@ -1,0 +1,157 @@
+"""Dictionaries: reading them, the bundled ones, MUSE's, and the identical words of two spaces."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from demalib.files import DataError
+from demalib.sources import fetch_muse_lexicon
+from demalib.vectors import Embedding, Policy
+
+BUNDLED = resources.files("demalib") / "lexicons"
+MUSE_SPLITS = {"train": "0-5000", "test": "5000-6500"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Translation pairs, query word first.
+
+    Attributes:
+        pairs: (query, translation), in the order of the file, each once.
+        name: Where they come from, for messages and tables.
+        report: What the reader met: lines, pairs, blank, malformed, phrases, duplicates.
+    """
+
+    pairs: list[tuple[str, str]]
+    name: str = ""
+    report: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def gold(self) -> dict[str, set[str]]:
+        """All translations of every query."""
+        gold: dict[str, set[str]] = {}
+        for query, translation in self.pairs:
+            gold.setdefault(query, set()).add(translation)
+        return gold
+
+    def reverse(self) -> Lexicon:
+        """The same pairs, asked from the other side."""
+        return Lexicon([(t, q) for q, t in self.pairs], f"{self.name} reversed", self.report)
+
+    def rows(self, src: Embedding, tgt: Embedding) -> np.ndarray:
+        """Pairs inside both vocabularies as row numbers, (n, 2).
+
+        Raises:
+            DataError: Not one pair is inside both vocabularies.
+        """
+        rows = [
+            (src.index[q], tgt.index[t]) for q, t in self.pairs if q in src.index and t in tgt.index
+        ]
+        if not rows:
+            some = ", ".join(f"{q} - {t}" for q, t in self.pairs[:3])
+            raise DataError(
+                f"{self.name}: none of its {len(self):,} pairs ({some}, ...) is in both "
+                f"vocabularies, {src.lang} and {tgt.lang}; is the query language first, "
+                "and is the case the same?"
+            )
+        return np.array(rows)
+
+
+def read_lexicon(path: str | Path, policy: Policy = Policy()) -> Lexicon:
+    """Read a dictionary in MUSE's format: a query and a translation on every line.
+
+    Fields are separated by a tab, or else by white space. Words go through the same policy
+    as those of the vectors, so a phrase in a tab-separated file becomes ``new_york``. A line
+    that has not exactly two fields is counted as malformed and left out.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such lexicon; give a file with 'query translation' lines")
+    report: Counter = Counter()
+    pairs: dict[tuple[str, str], None] = {}
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:
+        for line in lines:
+            report["lines"] += 1
+            fields = line.strip("\r\n").split("\t") if "\t" in line else line.split()
+            if not line.strip():
+                report["blank"] += 1
+                continue
+            query, translation = (
+                (policy.apply(f, report) for f in fields) if len(fields) == 2 else ("", "")
+            )
+            if not query or not translation:
+                report["malformed"] += 1
+                report.setdefault("first_malformed_line", report["lines"])
+                continue
+            report["duplicates"] += (query, translation) in pairs
+            pairs[query, translation] = None
+    if not pairs:
+        raise DataError(
+            f"{path}: not one of {report['lines']:,} lines is a pair "
+            "'query translation', separated by a space or a tab"
+        )
+    report["pairs"] = len(pairs)
+    return Lexicon(list(pairs), path.name, dict(report))
+
+
+def load_lexicon(src: str, tgt: str, split: str, muse: str | Path | None = None) -> Lexicon:
+    """The ``train`` or ``test`` lexicon of a language pair.
+
+    A folder of MUSE dictionaries (``muse``, or ``$DEMALIB_MUSE``) comes first, then the
+    bundled lexicons, then a download of MUSE's. The split is by query word; no bundled train
+    pair is a gold pair of a bundled test lexicon, in either direction.
+    """
+    muse = muse or os.environ.get("DEMALIB_MUSE")
+    if muse:
+        return read_lexicon(_muse_file(Path(muse), f"{src}-{tgt}.{MUSE_SPLITS[split]}.txt"))
+    if (BUNDLED / f"{src}-{tgt}.{split}.tsv").is_file():
+        return read_lexicon(str(BUNDLED / f"{src}-{tgt}.{split}.tsv"))
+    if split == "train" and (BUNDLED / f"{tgt}-{src}.train.tsv").is_file():
+        return read_lexicon(str(BUNDLED / f"{tgt}-{src}.train.tsv")).reverse()
+    return read_lexicon(fetch_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
+
+
+def _muse_file(folder: Path, name: str) -> Path:
+    for path in (
+        folder / name,
+        folder / "crosslingual" / name,
+        folder / "crosslingual" / "dictionaries" / name,
+    ):
+        if path.is_file():
+            return path
+    known = sorted(p.name.split(".")[0] for p in folder.rglob("*.5000-6500.txt"))
+    raise DataError(f"{folder}: no {name} in this MUSE folder; it has {', '.join(known) or 'none'}")
+
+
+def identical_pairs(
+    src: Embedding, tgt: Embedding, limit: int = 0, exclude: Lexicon | None = None
+) -> np.ndarray:
+    """Rows of words spelled the same in both languages, most frequent source word first.
+
+    Args:
+        src: Source words.
+        tgt: Target words.
+        limit: Keep the first ones only; 0 keeps all.
+        exclude: Leave out words whose pair (word, word) is in this lexicon, so that the hint
+            and the test share nothing.
+
+    Returns:
+        Row numbers, (K, 2); K may be 0.
+    """
+    taboo = {q for q, t in exclude.pairs if q == t} if exclude else set()
+    rows = [
+        (i, tgt.index[word])
+        for i, word in enumerate(src.words)
+        if word in tgt.index and word not in taboo
+    ]
+    return np.array(rows[: limit or None], dtype=np.int64).reshape(-1, 2)

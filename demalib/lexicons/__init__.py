@@ -1,0 +1,1 @@
+"""Bundled gold lexicons: see README.md here; ``build`` derives them."""
