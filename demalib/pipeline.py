@@ -1,0 +1,159 @@
+"""The one way data flows: load a pair, run a solver, judge both directions."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+
+from demalib.config import Config
+from demalib.evaluate import judge, summarise
+from demalib.files import DataError
+from demalib.lexicon import Lexicon, load_lexicon
+from demalib.mapping import Mapping, Pair, make_pair
+from demalib.refine import fit_identical, fit_procrustes
+from demalib.retrieval import Metric, Retriever
+from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors
+from demalib.store import read_vectors
+from demalib.vectors import Embedding, Policy
+
+SOLVERS: dict[str, Callable[[Pair, Config], Mapping]] = {
+    "identical": fit_identical,
+    "procrustes": fit_procrustes,
+}
+SUPERVISED = ("procrustes",)
+VOCAB = {"ru": 50_000}  # the registry's Russian has 250,000 words; the paper's sides 200,000
+PAPER_VOCAB = 200_000
+
+
+class Gold(NamedTuple):
+    """Test lexicons of both directions, query word first in each."""
+
+    forward: Lexicon
+    backward: Lexicon
+
+
+def load_embedding_of(lang: str, config: Config) -> Embedding:
+    """The vectors of one language by the config: from the registry, or the paper's."""
+    if config.vectors == "registry":
+        return load_vectors(lang, Policy(max_vocab=config.max_vocab or VOCAB.get(lang, 0)))
+    if config.vectors == "muse":
+        policy = Policy(max_vocab=config.max_vocab or PAPER_VOCAB)
+        return read_vectors(fetch_muse_vectors(lang), policy, lang)
+    raise DataError(
+        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}) or 'muse'"
+    )
+
+
+def load_gold(config: Config, muse: str | Path | None = None) -> Gold:
+    """The test lexicons of a pair, both directions."""
+    src, tgt = config.langs
+    return Gold(load_lexicon(src, tgt, "test", muse), load_lexicon(tgt, src, "test", muse))
+
+
+def load_pair(config: Config, muse: str | Path | None = None) -> Pair:
+    """Load and normalise both sides of a pair and gather its hints.
+
+    Args:
+        config: Which pair and which vectors.
+        muse: A folder of MUSE dictionaries to use instead of the bundled lexicons.
+    """
+    src, tgt = (load_embedding_of(lang, config) for lang in config.langs)
+    exclude = None
+    if config.exclude_test:
+        gold = load_gold(config, muse)
+        exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
+    train = back = None
+    if config.solver in SUPERVISED:
+        train, back = (
+            load_lexicon(*langs, "train", muse) for langs in (config.langs, config.langs[::-1])
+        )
+    return make_pair(src, tgt, train, back, exclude)
+
+
+def align(pair: Pair, config: Config = Config()) -> Mapping:
+    """Learn the map with the solver that ``config`` names; same seed, same map."""
+    if config.solver not in SOLVERS:
+        raise DataError(f"unknown solver {config.solver!r}; use one of {', '.join(SOLVERS)}")
+    return SOLVERS[config.solver](pair, config)
+
+
+def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, Retriever]:
+    """Both directions of translation, forward and backward."""
+    return (
+        Retriever(pair.x @ mapping.W_xy, pair.y, knn),
+        Retriever(pair.y @ mapping.W_yx, pair.x, knn),
+    )
+
+
+def judge_both(
+    mapping: Mapping, pair: Pair, gold: Gold, metrics: tuple[Metric, ...], knn: int = 10
+) -> dict[str, dict[str, pd.DataFrame]]:
+    """What :func:`demalib.evaluate.judge` says, by direction and metric name."""
+    forward, backward = retrievers(mapping, pair, knn)
+    src, tgt = pair.src, pair.tgt
+    return {
+        f"{src.lang}-{tgt.lang}": {
+            m.name: judge(forward, src, tgt, gold.forward, m) for m in metrics
+        },
+        f"{tgt.lang}-{src.lang}": {
+            m.name: judge(backward, tgt, src, gold.backward, m) for m in metrics
+        },
+    }
+
+
+def measure(mapping: Mapping, pair: Pair, gold: Gold, config: Config) -> dict[str, dict[str, dict]]:
+    """Figures under CSLS and CSLS-D, see :func:`demalib.evaluate.summarise`, by direction."""
+    metrics = (Metric("csls"), Metric("csls-d", sigma2=config.sigma2, tau=config.tau))
+    judged = judge_both(mapping, pair, gold, metrics, config.knn)
+    return {
+        direction: {name: summarise(frame, lexicon) for name, frame in frames.items()}
+        for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
+    }
+
+
+def record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float) -> dict:
+    """The content of ``metrics.json``: figures, and what a reader needs to trust them."""
+    return {
+        "pair": config.pair,
+        "solver": config.solver,
+        "seed": config.seed,
+        "seconds": round(seconds, 2),
+        "results": results,
+        "vectors": config.vectors,
+        "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
+        "identical_words": len(pair.identical),
+        "lexicons": {d: lexicon.name for d, lexicon in zip(results, gold, strict=True)},
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def results_table(results: dict[str, dict[str, dict]]) -> pd.DataFrame:
+    """Figures of ``metrics.json`` as a table for people, in percent."""
+    rows = []
+    for direction, by_metric in results.items():
+        for metric, r in by_metric.items():
+            low, high = (100 * v for v in r["ci95"])
+            rows.append(
+                {
+                    "direction": direction,
+                    "metric": metric,
+                    "P@1": 100 * r["p@1"],
+                    "95 % interval": f"{low:.1f} - {high:.1f}",
+                    "P@5": 100 * r["p@5"],
+                    "P@10": 100 * r["p@10"],
+                    "MRR": 100 * r["mrr"],
+                    "copy P@1": 100 * r["copy"],
+                    "queries": r["queries"],
+                    "coverage": f"{r['coverage']:.0%}",
+                }
+            )
+    return pd.DataFrame(rows).round(1)

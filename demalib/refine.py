@@ -1,0 +1,134 @@
+"""Procrustes and its iteration over dictionaries that the map itself induces (Section 4.2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from tqdm.auto import tqdm
+
+from demalib.config import Config
+from demalib.files import DataError
+from demalib.mapping import Mapping, Pair
+from demalib.retrieval import chunks, mean_top_cosine
+
+MODES = ("s2t", "t2s", "union", "mutual")
+
+
+def procrustes(a: Tensor, b: Tensor) -> Tensor:
+    r"""The orthogonal map nearest to a dictionary (Section 4.2).
+
+    :math:`W = \arg\min_{W \in O_d} \|aW - b\|_F = UV^T`, where
+    :math:`U \Sigma V^T = \mathrm{SVD}(a^T b)`.
+
+    Args:
+        a: Source vectors of the dictionary's pairs, ``(n, d)``.
+        b: Target vectors of the same pairs, ``(n, d)``.
+
+    Returns:
+        The map W, ``(d, d)``, for row vectors: ``a @ W`` is close to ``b``.
+    """
+    return orthogonal_factor(a.T @ b)
+
+
+def orthogonal_factor(cross: Tensor) -> Tensor:
+    r"""The orthogonal matrix that maximises :math:`\mathrm{tr}(W^T C)`, ``(d, d)``, by SVD."""
+    u, _, vt = torch.linalg.svd(cross)
+    return u @ vt
+
+
+def best_match(mapped: Tensor, targets: Tensor, knn: int = 10) -> tuple[Tensor, Tensor]:
+    """Each side's best partner under CSLS, computed in one pass over the scores.
+
+    Args:
+        mapped: Unit source vectors in the target space, ``(N, d)``.
+        targets: Unit target vectors, ``(M, d)``.
+        knn: Neighbours k of CSLS.
+
+    Returns:
+        Row of the best target for each source word, ``(N,)``, and of the best source word for
+        each target, ``(M,)``.
+    """
+    r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
+    forward = torch.empty(len(mapped), dtype=torch.long, device=mapped.device)
+    best = torch.full((len(targets),), -torch.inf, dtype=mapped.dtype, device=mapped.device)
+    backward = torch.zeros(len(targets), dtype=torch.long, device=mapped.device)
+    for part in chunks(len(mapped), len(targets)):
+        scores = (mapped[part] @ targets.T).mul_(2).sub_(r_src).sub_(r_tgt[part, None])
+        forward[part] = scores.argmax(dim=1)
+        value, row = scores.max(dim=0)
+        better = value > best
+        best = torch.where(better, value, best)
+        backward = torch.where(better, row + part.start, backward)
+    return forward, backward
+
+
+def induce_dictionary(
+    mapped: Tensor, targets: Tensor, mode: str = "mutual", max_rank: int = 10_000, knn: int = 10
+) -> Tensor:
+    """The dictionary that a map implies for the most frequent words, under CSLS.
+
+    Args:
+        mapped: Source vectors in the target space, ``(N, d)``.
+        targets: Target vectors, ``(M, d)``.
+        mode: ``s2t`` (best target of each source word), ``t2s``, their ``union``, or
+            ``mutual`` (their intersection).
+        max_rank: Only this many of the most frequent words of either side take part.
+        knn: Neighbours k of CSLS.
+
+    Returns:
+        Row numbers of the pairs, ``(n, 2)``.
+    """
+    if mode not in MODES:
+        raise DataError(f"unknown dictionary mode {mode!r}; use one of {', '.join(MODES)}")
+    mapped, targets = normalize(mapped[:max_rank], dim=1), normalize(targets[:max_rank], dim=1)
+    forward, backward = best_match(mapped, targets, knn)
+    rows, cols = (torch.arange(len(side), device=mapped.device) for side in (forward, backward))
+    s2t, t2s = torch.stack([rows, forward], 1), torch.stack([backward, cols], 1)
+    if mode == "mutual":
+        return s2t[backward[forward] == rows]
+    if mode == "union":
+        return torch.unique(torch.cat([s2t, t2s]), dim=0)
+    return s2t if mode == "s2t" else t2s
+
+
+def refine(pair: Pair, W: Tensor, config: Config, rounds: int) -> Tensor:
+    """Induce a dictionary, solve Procrustes on it, again and again; no gold data is used.
+
+    Args:
+        pair: The two spaces.
+        W: The map to start from, ``(d, d)``.
+        config: Mode, rank cut-off and k of the dictionaries.
+        rounds: How often; 0 returns ``W``.
+
+    Returns:
+        The refined orthogonal map, ``(d, d)``.
+    """
+    for _ in tqdm(range(rounds), desc="refine", unit="round", disable=None):
+        found = induce_dictionary(
+            pair.x @ W, pair.y, config.dictionary, config.max_rank, config.knn
+        )
+        W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
+    return W
+
+
+def fit_procrustes(pair: Pair, config: Config) -> Mapping:
+    """Supervised: Procrustes on the train lexicon of each direction, then ``config.refinements``."""
+    if pair.train is None or pair.train_back is None:
+        raise DataError(
+            "solver 'procrustes' learns from a dictionary; give one with --lexicon, "
+            "or use solver 'identical'"
+        )
+    maps = []
+    for side, rows in ((pair, pair.train), (pair.swap(), pair.train_back)):
+        W = procrustes(side.x[rows[:, 0]], side.y[rows[:, 1]])
+        maps.append(refine(side, W, config, max(0, config.refinements)))
+    return Mapping.of(*maps, pair, config)
+
+
+def fit_identical(pair: Pair, config: Config) -> Mapping:
+    """Identical words + Procrustes, then refinement (Soegaard et al. 2018); 10 rounds by default."""
+    rows = pair.require_identical()
+    W = procrustes(pair.x[rows[:, 0]], pair.y[rows[:, 1]])
+    rounds = 10 if config.refinements < 0 else config.refinements
+    return Mapping.orthogonal(refine(pair, W, config, rounds), pair, config)
