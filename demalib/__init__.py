@@ -1,0 +1,36 @@
+"""demalib: density matching for bilingual word embeddings (Zhou, Ma, Wang and Neubig, 2019).
+
+In reading order: vectors of two languages come from :func:`load_vectors` or
+:func:`read_vectors`; :func:`make_pair` (or :func:`load_pair` for a known pair) normalises them
+and gathers hints; :func:`align` learns a :class:`Mapping`; :class:`Retriever` translates;
+:func:`measure` judges.
+"""
+
+from demalib.config import Config, preset
+from demalib.files import DataError
+from demalib.lexicon import Lexicon, load_lexicon, read_lexicon
+from demalib.mapping import Mapping, Pair, make_pair
+from demalib.pipeline import (
+    SOLVERS,
+    Gold,
+    align,
+    judge_both,
+    load_gold,
+    load_pair,
+    measure,
+    record,
+    results_table,
+    retrievers,
+)
+from demalib.retrieval import Metric, Retriever
+from demalib.sources import load_vectors
+from demalib.store import load_embedding, read_vectors, save_embedding
+from demalib.vectors import Embedding, Policy
+
+__version__ = "0.1.0"
+__all__ = [
+    "SOLVERS", "Config", "DataError", "Embedding", "Gold", "Lexicon", "Mapping", "Metric",
+    "Pair", "Policy", "Retriever", "align", "judge_both", "load_embedding", "load_gold",
+    "load_lexicon", "load_pair", "load_vectors", "make_pair", "measure", "preset",
+    "read_lexicon", "read_vectors", "record", "results_table", "retrievers", "save_embedding",
+]  # fmt: skip

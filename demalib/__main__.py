@@ -1,0 +1,7 @@
+"""``python -m demalib``."""
+
+import sys
+
+from demalib.cli import main
+
+sys.exit(main())

@@ -1,0 +1,202 @@
+"""The command line: ``demalib fetch | align | evaluate | run``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from demalib import pipeline, runs
+from demalib.config import Config
+from demalib.files import DataError, display_path, write_json
+from demalib.lexicon import read_lexicon
+from demalib.mapping import Mapping, Pair, make_pair
+from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
+from demalib.store import load_embedding, read_vectors, save_embedding
+from demalib.vectors import Policy
+
+EXAMPLES = """examples:
+  demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
+  demalib fetch muse es               bring the paper's Spanish vectors (several GB)
+  demalib run notebooks/02_train.ipynb -p pair en-ja
+  demalib align --src en.vec --tgt de.vec --out aligned
+  demalib evaluate aligned --lexicon en-de.txt --json
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; errors that a person can mend are one line, with exit code 2."""
+    args = parser().parse_args(argv)
+    try:
+        args.call(args)
+    except (DataError, OSError) as error:
+        print(f"demalib {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    top = argparse.ArgumentParser(
+        "demalib",
+        description="Align word embeddings of two languages.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, call, help):
+        sub = commands.add_parser(name, help=help, description=help)
+        sub.set_defaults(call=call)
+        return sub
+
+    sub = command("fetch", fetch, "Bring vectors into the cache, once.")
+    sub.add_argument(
+        "lang",
+        nargs="*",
+        metavar="LANG",
+        help=f"languages, of {' '.join(REGISTRY)} (default: all); "
+        "'muse LANG...' brings the paper's fastText vectors instead",
+    )
+
+    sub = command("align", align, "Align two vector files of your own.")
+    sub.add_argument("--src", required=True, help="source vectors: .vec, .vec.gz, .bin, .npz")
+    sub.add_argument("--tgt", required=True, help="target vectors")
+    sub.add_argument("--out", required=True, help="folder for the result")
+    sub.add_argument(
+        "--solver",
+        default="",
+        help=f"{', '.join(pipeline.SOLVERS)} "
+        "(default: procrustes if a lexicon is given, else the best without)",
+    )
+    sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument(
+        "--max-vocab",
+        type=int,
+        default=200_000,
+        help="most frequent words kept per side; 0 keeps all (default: 200000)",
+    )
+    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
+    sub.add_argument(
+        "--tokens",
+        choices=("letters", "all"),
+        default="letters",
+        help="keep words with a letter, or all",
+    )
+
+    sub = command("evaluate", evaluate, "Measure an alignment against a dictionary.")
+    sub.add_argument("folder", metavar="DIR", help="what 'demalib align' wrote")
+    sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
+    sub.add_argument(
+        "--reverse", help="test pairs, target word first (default: the same, reversed)"
+    )
+    sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    sub = command("run", run, "Execute a notebook headlessly and show its figures.")
+    sub.add_argument("notebook")
+    sub.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="set a parameter of the notebook",
+    )
+    return top
+
+
+def fetch(args: argparse.Namespace) -> None:
+    """Bring the registry's wheels and parse them, or download the paper's vectors."""
+    if args.lang[:1] == ["muse"]:
+        if not args.lang[1:]:
+            raise DataError("name a language: demalib fetch muse es")
+        for lang in args.lang[1:]:
+            print(f"{lang}: {display_path(fetch_muse_vectors(lang))}")
+        return
+    langs = args.lang or list(REGISTRY)
+    if unknown := [lang for lang in langs if lang not in REGISTRY]:
+        raise DataError(
+            f"no vectors of {', '.join(unknown)} in the registry, it has "
+            f"{', '.join(REGISTRY)}; try 'demalib fetch muse {unknown[0]}'"
+        )
+    fetch_wheels()
+    for lang in langs:
+        print(f"{load_vectors(lang).summary()} ({REGISTRY[lang].about})")
+
+
+def align(args: argparse.Namespace) -> None:
+    """Read two files, learn the map, write a folder that holds everything later steps need."""
+    policy = Policy(args.case, args.tokens, args.max_vocab)
+    src, tgt = (read_vectors(path, policy) for path in (args.src, args.tgt))
+    if src.lang == tgt.lang:
+        raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
+    train = read_lexicon(args.lexicon, policy) if args.lexicon else None
+    solver = args.solver or ("procrustes" if train else Config().solver)
+    config = Config(f"{src.lang}-{tgt.lang}", solver, args.seed, "files", args.max_vocab)
+    pair = make_pair(src, tgt, train)
+    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
+    started = time.perf_counter()
+    mapping = pipeline.align(pair, config)
+    out = Path(args.out)
+    save_embedding(out / "src.npz", pair.src)
+    save_embedding(out / "tgt.npz", pair.tgt)
+    mapping.save(out / "mapping.safetensors")
+    write_json(out / "config.json", config.to_dict())
+    print(
+        f"aligned with solver {solver} in {time.perf_counter() - started:.1f} s: "
+        f"{display_path(out)}"
+    )
+
+
+def load_aligned(folder: str | Path) -> tuple[Mapping, Pair, Config]:
+    """What ``demalib align`` wrote."""
+    folder = Path(folder)
+    mapping = Mapping.load(folder / "mapping.safetensors")
+    src, tgt = (load_embedding(folder / name) for name in ("src.npz", "tgt.npz"))
+    pair = make_pair(src, tgt, steps=())
+    return mapping, pair, Config(**mapping.info["config"])
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Print P@k, MRR, coverage and intervals of both directions."""
+    mapping, pair, config = load_aligned(args.folder)
+    forward = read_lexicon(args.lexicon)
+    backward = read_lexicon(args.reverse) if args.reverse else forward.reverse()
+    results = pipeline.measure(mapping, pair, pipeline.Gold(forward, backward), config)
+    if args.json:
+        print(json.dumps(results, indent=2, ensure_ascii=False))
+    else:
+        print(pipeline.results_table(results).to_string(index=False))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Execute a notebook into its run folder; print the table and where everything lies."""
+    params = {name: _literal(value) for name, value in args.p}
+    shown = {"pair": "en-fr", "solver": Config().solver, "seed": 0, **params}
+    config = Config(**{name: shown[name] for name in ("pair", "solver", "seed")})
+    folder = runs.run_dir(config)
+    started = time.perf_counter()
+    out = runs.run_notebook(args.notebook, folder / Path(args.notebook).name, params)
+    metrics = runs.read_metrics(folder)
+    print(f"\n{metrics['pair']}, solver {metrics['solver']}, seed {metrics['seed']}, in percent:\n")
+    print(pipeline.results_table(metrics["results"]).to_string(index=False))
+    print(f"\nsolved in {metrics['seconds']:.1f} s, {time.perf_counter() - started:.0f} s in all")
+    for path in (out, folder / "metrics.json", *sorted(folder.glob("*.png"))):
+        print(f"  {display_path(path)}")
+
+
+def _literal(text: str) -> str | int | float | bool:
+    """A parameter as papermill's own command line would read it."""
+    if text in ("True", "False", "true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
