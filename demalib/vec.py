@@ -178,7 +178,8 @@ def _decimals(text: bytes, n: int, dim: int) -> np.ndarray | None:
             numbers[i] = float(b[start[i] : end[i]].tobytes())
     except ValueError:
         return None
-    numbers = numbers.astype(np.float32)
+    with np.errstate(over="ignore"):  # too large for float32: infinite, and refused below
+        numbers = numbers.astype(np.float32)
     return numbers.reshape(n, dim) if np.isfinite(numbers).all() else None
 
 

@@ -1,0 +1,56 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from demalib.files import cache_dir
+from demalib.sources import fetch_wheels
+from demalib.vectors import Embedding
+
+MUSE = Path(__file__).resolve().parents[2] / "shared" / "muse"
+REAL_CACHE = cache_dir()  # read before any test points DEMALIB_CACHE elsewhere
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Every test has a cache of its own: none depends on yesterday's."""
+    monkeypatch.setenv("DEMALIB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("DEMALIB_MUSE", raising=False)
+    monkeypatch.delenv("DEMALIB_RESULTS", raising=False)
+
+
+@pytest.fixture
+def real_cache(monkeypatch):
+    """The user's cache, with the registry's wheels in it."""
+    monkeypatch.setenv("DEMALIB_CACHE", str(REAL_CACHE))
+    fetch_wheels()
+
+
+@pytest.fixture
+def muse():
+    folder = Path(os.environ.get("DEMALIB_TEST_MUSE", MUSE))
+    if not folder.is_dir():
+        pytest.skip("no MUSE dictionaries on this machine (DEMALIB_TEST_MUSE names their folder)")
+    return folder
+
+
+@pytest.fixture
+def gen():
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def planted(rng, n=600, d=16, noise=0.02, shared=100):
+    """Two spaces, the second a rotated, noised copy; the first ``shared`` words look alike."""
+    x = rng.standard_normal((n, d)).astype(np.float32)
+    q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    y = (x @ q + noise * rng.standard_normal((n, d))).astype(np.float32)
+    src = [f"both{i}" if i < shared else f"src{i}" for i in range(n)]
+    tgt = [f"both{i}" if i < shared else f"tgt{i}" for i in range(n)]
+    return Embedding(src, x, "aa"), Embedding(tgt, y, "bb"), torch.from_numpy(q.astype(np.float32))

@@ -1,0 +1,105 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from demalib.evaluate import (
+    bootstrap,
+    by_frequency,
+    judge,
+    paired_bootstrap,
+    read_similarity,
+    summarise,
+    word_similarity,
+)
+from demalib.files import DataError
+from demalib.lexicon import Lexicon
+from demalib.retrieval import Metric, Retriever
+from demalib.vectors import Embedding
+
+
+@pytest.fixture
+def case():
+    """Four source words on the axes; the map takes word i to target i."""
+    src = Embedding(["a", "b", "same", "d"], np.eye(4, dtype=np.float32), "xx")
+    tgt = Embedding(["A", "B", "same", "D", "A2"],
+                    np.vstack([np.eye(4), [0.8, 0.6, 0, 0]]).astype(np.float32), "yy")  # fmt: skip
+    lexicon = Lexicon([("a", "A2"), ("a", "A"), ("b", "A2"), ("same", "same"), ("d", "oov"),
+                       ("oov", "A"), ("same", "A")], "toy")  # fmt: skip
+    retriever = Retriever(torch.from_numpy(src.vectors), torch.from_numpy(tgt.vectors))
+    return retriever, src, tgt, lexicon
+
+
+def test_queries_count_once_and_any_gold_counts(case):
+    judged = judge(*case, Metric("nn"))
+    assert judged["query"].tolist() == ["a", "b", "same"]  # d and oov are not covered
+    assert judged["position"].tolist() == [1, 2, 1]
+    assert judged["answer"].tolist() == ["A", "B", "same"]
+    figures = summarise(judged, case[3])
+    assert figures["p@1"] == pytest.approx(2 / 3) and figures["p@5"] == 1
+    assert figures["mrr"] == pytest.approx((1 + 0.5 + 1) / 3)
+    assert (figures["queries"], figures["coverage"]) == (3, 3 / 5)
+    assert figures["copy"] == pytest.approx(1 / 3)
+    assert figures["queries_not_identical"] == 2 and figures["p@1_not_identical"] == 0.5
+    low, high = figures["ci95"]
+    assert 0 <= low <= figures["p@1"] <= high <= 1
+
+
+def test_ties_do_not_count_as_right():
+    src = Embedding(["a"], np.ones((1, 2), np.float32))
+    tgt = Embedding(["A", "B", "C"], np.zeros((3, 2), np.float32))  # every score is the same
+    retriever = Retriever(torch.ones(1, 2), torch.zeros(3, 2))
+    judged = judge(retriever, src, tgt, Lexicon([("a", "C")]), Metric("nn"))
+    assert judged["position"].tolist() == [3]
+
+
+def test_frequency_bins_cover_all_queries(case):
+    judged = judge(*case, Metric("nn"))
+    bins = by_frequency(judged, (1, 2))
+    assert bins["ranks"].tolist() == ["1-1", "2-2", "3-"]
+    assert bins["queries"].sum() == 3 and bins["p@1"].tolist() == [1, 0, 1]
+
+
+def test_bootstrap_agrees_with_resampling(rng):
+    hits = rng.random(400) < 0.3
+    low, high = bootstrap(hits)
+    means = hits[rng.integers(0, 400, (4000, 400))].mean(axis=1)
+    np.testing.assert_allclose([low, high], np.quantile(means, (0.025, 0.975)), atol=0.006)
+    assert bootstrap(hits) == bootstrap(hits)
+    assert bootstrap([True] * 5) == [1.0, 1.0]
+
+
+def test_paired_bootstrap_sees_a_small_but_steady_gain():
+    a = pd.DataFrame({"query": range(1000), "position": [1] * 700 + [2] * 300})
+    b = pd.DataFrame({"query": range(1000), "position": [1] * 670 + [2] * 330})
+    better = paired_bootstrap(a, b)
+    assert better["difference"] == pytest.approx(0.03) and better["ci95"][0] > 0
+    assert better["p"] < 0.01 and paired_bootstrap(a, a)["p"] == 1
+    with pytest.raises(ValueError, match="different queries"):
+        paired_bootstrap(a, b.iloc[::-1])
+
+
+def test_word_similarity_states_what_it_left_out(tmp_path):
+    (tmp_path / "s.txt").write_text(
+        "Sun\tsol\t4\nsun\tluna\t2\nnew york\tsol\t1\nsun\toov\t1\nsun\tmar\t0\n"
+    )
+    frame = read_similarity(tmp_path / "s.txt")
+    first = {"sun": np.array([1.0, 0])}.get
+    second = {"sol": np.array([1.0, 0]), "luna": np.array([1.0, 1]), "mar": np.array([0, 1.0])}.get
+    got = word_similarity(frame, first, second)
+    assert (got["pairs"], got["multiword"], got["oov"], got["coverage"]) == (3, 1, 1, 0.6)
+    assert got["spearman"] == pytest.approx(1)
+    assert got["pearson"] == pytest.approx(np.corrcoef([4, 2, 0], [1, 0.5**0.5, 0])[0, 1])
+    with pytest.raises(DataError, match="only 0 of 5 pairs"):
+        word_similarity(frame, {}.get, second)
+
+
+def test_a_bad_similarity_line_is_named(tmp_path):
+    (tmp_path / "s.txt").write_text("sun\tsol\t4\nsun sol 4\n")
+    with pytest.raises(DataError, match="s.txt:2: expected"):
+        read_similarity(tmp_path / "s.txt")
+
+
+def test_semeval_files_read(muse):
+    frame = read_similarity(muse / "wordsim" / "en-es-SEMEVAL17.txt")
+    assert len(frame) == 978 and frame["score"].between(0, 4).all()

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from conftest import planted
+
+from demalib.config import REGISTRY_PAIRS
+from demalib.files import DataError
+from demalib.lexicon import BUNDLED, Lexicon, identical_pairs, load_lexicon, read_lexicon
+from demalib.vectors import Embedding, Policy
+
+
+def lexicon(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    return read_lexicon(tmp_path / "a.txt")
+
+
+def test_reader_reports_what_it_met(tmp_path):
+    lex = lexicon(
+        tmp_path, "Cat chat\ncat chat\n\nnew york\tnew york\nthree word line\ndog chien\n"
+    )
+    assert lex.pairs == [("cat", "chat"), ("new_york", "new_york"), ("dog", "chien")]
+    assert lex.report == {"lines": 6, "pairs": 3, "blank": 1, "malformed": 1, "phrases": 2,
+                          "duplicates": 1, "first_malformed_line": 5}  # fmt: skip
+    assert lex.gold == {"cat": {"chat"}, "new_york": {"new_york"}, "dog": {"chien"}}
+
+
+def test_case_can_be_kept(tmp_path):
+    (tmp_path / "a.txt").write_text("Haus House\n")
+    assert read_lexicon(tmp_path / "a.txt", Policy(case="keep")).pairs == [("Haus", "House")]
+
+
+def test_not_a_lexicon(tmp_path):
+    with pytest.raises(DataError, match="not one of 1 lines is a pair"):
+        lexicon(tmp_path, "hello\n")
+    with pytest.raises(DataError, match="no such lexicon"):
+        read_lexicon(tmp_path / "none.txt")
+
+
+def test_no_pair_in_the_vocabularies_is_an_error(tmp_path):
+    emb = Embedding(["x"], np.ones((1, 2), np.float32), "xx")
+    with pytest.raises(DataError, match=r"none of its 1 pairs \(cat - chat, ...\)"):
+        lexicon(tmp_path, "cat chat\n").rows(emb, emb)
+
+
+def test_identical_words_without_those_of_the_test(rng):
+    src, tgt, _ = planted(rng, shared=5)
+    assert identical_pairs(src, tgt).tolist() == [[i, i] for i in range(5)]
+    test = Lexicon([("both2", "both2"), ("both3", "tgt9")])
+    assert identical_pairs(src, tgt, exclude=test)[:, 0].tolist() == [0, 1, 3, 4]
+    assert len(identical_pairs(src, tgt, limit=2)) == 2
+    other = Embedding(["none"], np.ones((1, 16), np.float32))
+    assert identical_pairs(src, other).shape == (0, 2)
+
+
+@pytest.mark.parametrize("pair", REGISTRY_PAIRS)
+def test_bundled_lexicons_do_not_leak(pair):
+    src, tgt = pair.split("-")
+    train = load_lexicon(src, tgt, "train")
+    test, back = load_lexicon(src, tgt, "test"), load_lexicon(tgt, src, "test")
+    assert set(train.pairs).isdisjoint(test.pairs)
+    assert set(train.pairs).isdisjoint(back.reverse().pairs)
+    assert train.gold.keys().isdisjoint(test.gold)
+    assert train.reverse().gold.keys().isdisjoint(back.gold)
+    assert min(len(test.gold), len(back.gold)) >= 700 and len(train) >= 1500
+    assert load_lexicon(tgt, src, "train").pairs == train.reverse().pairs
+
+
+def test_bundled_files_are_small_and_licensed():
+    size = sum(path.stat().st_size for path in BUNDLED.iterdir() if path.name.endswith(".tsv"))
+    assert size < 2_000_000
+    assert "ShareAlike" in (BUNDLED / "LICENSES.md").read_text()
+
+
+def test_a_muse_folder_comes_first(tmp_path, monkeypatch):
+    (tmp_path / "crosslingual").mkdir()
+    (tmp_path / "crosslingual/en-fr.5000-6500.txt").write_text("cat chat\n")
+    assert load_lexicon("en", "fr", "test", tmp_path).pairs == [("cat", "chat")]
+    monkeypatch.setenv("DEMALIB_MUSE", str(tmp_path))
+    assert load_lexicon("en", "fr", "test").pairs == [("cat", "chat")]
+    with pytest.raises(DataError, match="no de-fr.5000-6500.txt in this MUSE folder; it has en-fr"):
+        load_lexicon("de", "fr", "test", tmp_path)

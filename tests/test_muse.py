@@ -1,0 +1,25 @@
+"""Figures on real vectors and MUSE's official test words, beside those known to be reachable."""
+
+import pytest
+
+from demalib import align, load_gold, load_pair, measure, preset
+
+# CSLS P@1 in percent, source to target and back: the prototype's figures
+KNOWN = {
+    ("en-fr", "procrustes"): (77.6, 72.0),
+    ("en-ja", "procrustes"): (55.0, 48.0),
+    ("en-ru", "procrustes"): (44.5, 45.0),
+    ("en-fr", "identical"): (76.5, 70.7),
+    ("en-ja", "identical"): (0.9, 0.2),
+    ("en-ru", "identical"): (17.8, 20.9),
+}
+
+
+@pytest.mark.parametrize(("pair", "solver"), KNOWN)
+def test_known_figures(real_cache, muse, pair, solver):
+    config = preset(pair, solver=solver)
+    spaces = load_pair(config, muse)
+    results = measure(align(spaces, config), spaces, load_gold(config, muse), config)
+    got = [100 * by_metric["csls"]["p@1"] for by_metric in results.values()]
+    print(pair, solver, [round(p, 1) for p in got])
+    assert got == pytest.approx(KNOWN[pair, solver], abs=1 if solver == "procrustes" else 2)

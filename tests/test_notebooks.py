@@ -1,0 +1,76 @@
+"""Notebooks as text: pairs agree, outputs are of a clean run, parameters are used."""
+
+import ast
+import json
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+import demalib
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+each = pytest.mark.parametrize("script", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+
+
+def inputs(path):
+    return [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in jupytext.read(path).cells]
+
+
+def code_cells(script):
+    notebook = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def parameters(script):
+    (cell,) = [c for c in code_cells(script) if "parameters" in c.metadata.get("tags", [])]
+    return {node.targets[0].id: node for node in ast.parse(cell.source).body}
+
+
+@each
+def test_pair_agrees(script):
+    assert inputs(script) == inputs(script.with_suffix(".ipynb"))
+
+
+@each
+def test_outputs_are_of_one_run_from_top_to_bottom(script):
+    counts = [cell.execution_count for cell in code_cells(script)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@each
+def test_cells_are_short_and_claims_are_made(script):
+    assert all(len(cell.source.splitlines()) <= 15 for cell in code_cells(script))
+    first = inputs(script)[0][1]
+    assert "**Claim.**" in first and "*takes*" in first
+    assert len(inputs(script)) <= 30
+
+
+@each
+def test_every_parameter_is_literal_and_used(script):
+    later = "\n".join(
+        c.source for c in code_cells(script) if "parameters" not in c.metadata.get("tags", [])
+    )
+    used = {node.id for node in ast.walk(ast.parse(later)) if isinstance(node, ast.Name)}
+    for name, node in parameters(script).items():
+        ast.literal_eval(node.value)
+        assert name in used, f"{name} is declared but nothing reads it"
+
+
+@each
+def test_no_machine_paths_no_redefinitions_no_bulk(script):
+    path = script.with_suffix(".ipynb")
+    text = path.read_text(encoding="utf-8")
+    for trace in ("/home/", "/Users/", "/root/", "/tmp/", "../", "papermill"):
+        assert trace not in text, trace
+    assert path.stat().st_size < 300_000
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    defined = {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    assert not defined & set(demalib.__all__) and len(defined) <= 1
+
+
+@each
+def test_kernel_is_plain(script):
+    metadata = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["metadata"]
+    assert metadata["kernelspec"]["name"] == "python3"
