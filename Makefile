@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint lab setup clean
+.PHONY: run test lint lab bench setup clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch
@@ -18,14 +18,18 @@ lint: $(READY)         ## ruff, formatting included
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+bench: $(READY)        ## ratios of time and memory, measured in one run
+	$(BIN)/python -m demalib.bench
+
 lab: $(READY)          ## open the notebooks
 	$(BIN)/jupyter lab notebooks
 
 setup: $(READY)        ## only set up
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@echo "setting up .venv, once (a few minutes) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
 clean:                 ## forget the set-up and all runs; the cache of vectors stays

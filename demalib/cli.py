@@ -177,11 +177,11 @@ def evaluate(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and where everything lies."""
     params = {name: _literal(value) for name, value in args.p}
-    shown = {"pair": "en-fr", "solver": Config().solver, "seed": 0, **params}
-    config = Config(**{name: shown[name] for name in ("pair", "solver", "seed")})
-    folder = runs.run_dir(config)
+    shown = runs.notebook_parameters(args.notebook, params)
+    folder = runs.run_dir(Config(**{name: shown[name] for name in ("pair", "solver", "seed")}))
+    out = folder / Path(args.notebook).name
     started = time.perf_counter()
-    out = runs.run_notebook(args.notebook, folder / Path(args.notebook).name, params)
+    runs.run_notebook(args.notebook, out, params)
     metrics = runs.read_metrics(folder)
     print(f"\n{metrics['pair']}, solver {metrics['solver']}, seed {metrics['seed']}, in percent:\n")
     print(pipeline.results_table(metrics["results"]).to_string(index=False))

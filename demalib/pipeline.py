@@ -20,11 +20,13 @@ from demalib.refine import fit_identical, fit_procrustes
 from demalib.retrieval import Metric, Retriever
 from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.store import read_vectors
+from demalib.train import fit_gradient
 from demalib.vectors import Embedding, Policy
 
 SOLVERS: dict[str, Callable[[Pair, Config], Mapping]] = {
     "identical": fit_identical,
     "procrustes": fit_procrustes,
+    "gradient": fit_gradient,
 }
 SUPERVISED = ("procrustes",)
 VOCAB = {"ru": 50_000}  # the registry's Russian has 250,000 words; the paper's sides 200,000
@@ -69,7 +71,7 @@ def load_pair(config: Config, muse: str | Path | None = None) -> Pair:
         gold = load_gold(config, muse)
         exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
     train = back = None
-    if config.solver in SUPERVISED:
+    if config.solver in SUPERVISED or config.selection == "supervised":
         train, back = (
             load_lexicon(*langs, "train", muse) for langs in (config.langs, config.langs[::-1])
         )
@@ -109,7 +111,7 @@ def judge_both(
 
 def measure(mapping: Mapping, pair: Pair, gold: Gold, config: Config) -> dict[str, dict[str, dict]]:
     """Figures under CSLS and CSLS-D, see :func:`demalib.evaluate.summarise`, by direction."""
-    metrics = (Metric("csls"), Metric("csls-d", sigma2=config.sigma2, tau=config.tau))
+    metrics = (Metric("csls"), Metric("csls-d", sigma2=config.sigma2_tgt, tau=config.tau))
     judged = judge_both(mapping, pair, gold, metrics, config.knn)
     return {
         direction: {name: summarise(frame, lexicon) for name, frame in frames.items()}

@@ -92,6 +92,26 @@ def induce_dictionary(
     return s2t if mode == "s2t" else t2s
 
 
+def dictionary_cosine(
+    mapped: Tensor, targets: Tensor, max_rank: int = 10_000, knn: int = 10
+) -> float:
+    """The unsupervised criterion: mean cosine of the CSLS dictionary, source to target.
+
+    Args:
+        mapped: Source vectors in the target space, ``(N, d)``.
+        targets: Target vectors, ``(M, d)``.
+        max_rank: Only this many of the most frequent words of either side take part.
+        knn: Neighbours k of CSLS.
+
+    Note:
+        The released code forgets to normalise the mapped vectors, so its criterion grows with
+        the scale of the map.
+    """
+    mapped, targets = normalize(mapped[:max_rank], dim=1), normalize(targets[:max_rank], dim=1)
+    forward, _ = best_match(mapped, targets, knn)
+    return float((mapped * targets[forward]).sum(dim=1).mean())
+
+
 def refine(pair: Pair, W: Tensor, config: Config, rounds: int) -> Tensor:
     """Induce a dictionary, solve Procrustes on it, again and again; no gold data is used.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from pathlib import Path
@@ -44,23 +45,36 @@ def save_run(folder: Path, mapping: Mapping, metrics: dict[str, Any]) -> None:
     write_json(folder / "metrics.json", metrics)
 
 
-def run_notebook(notebook: str | Path, out: str | Path, params: dict[str, Any]) -> Path:
-    """Execute a notebook with papermill; refuse names its parameters cell does not declare.
+def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[str, Any]:
+    """All parameters of a run: the notebook's defaults, then those given.
 
-    Returns:
-        The executed notebook, which is ``out``.
+    Raises:
+        DataError: The notebook is missing, or does not declare a given parameter; papermill
+            itself would only warn, and run with the default.
     """
     import papermill  # Jupyter's machinery: needed only here
 
-    notebook, out = Path(notebook), Path(out).resolve()
-    if not notebook.is_file():
+    if not Path(notebook).is_file():
         raise DataError(f"{notebook}: no such notebook")
-    declared = sorted(papermill.inspect_notebook(str(notebook)))
+    declared = papermill.inspect_notebook(str(notebook))
     if unknown := sorted(set(params) - set(declared)):
         raise DataError(
-            f"{notebook.name}: no parameter {', '.join(unknown)}; it has {', '.join(declared)}"
+            f"{Path(notebook).name}: no parameter {', '.join(unknown)}; "
+            f"it has {', '.join(sorted(declared))}"
         )
+    return {name: ast.literal_eval(p["default"]) for name, p in declared.items()} | params
+
+
+def run_notebook(notebook: str | Path, out: str | Path, params: dict[str, Any]) -> None:
+    """Execute a notebook with papermill and keep it, with its outputs, as ``out``."""
+    import papermill
+    from traitlets.config import Config as TraitConfig
+
+    notebook_parameters(notebook, params)
+    notebook, out = Path(notebook), Path(out).resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
+    # sockets in the file system: no ports to collide with when many runs share a machine
+    transport = TraitConfig(KernelManager={"transport": "ipc"} if os.name == "posix" else {})
     papermill.execute_notebook(
         str(notebook),
         str(out),
@@ -68,9 +82,8 @@ def run_notebook(notebook: str | Path, out: str | Path, params: dict[str, Any]) 
         cwd=str(notebook.parent),
         kernel_name="python3",
         progress_bar=os.isatty(2),
-        log_output=False,
+        config=transport,
     )
-    return out
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:

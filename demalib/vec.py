@@ -153,7 +153,11 @@ def _decimals(text: bytes, n: int, dim: int) -> np.ndarray | None:
     """
     b = np.frombuffer(b" " * 8 + text + b"\n", dtype=np.uint8)
     sep = np.flatnonzero(b <= 32)[7:]  # sep[0] stands before the first number
-    if len(sep) != n * dim + 1 or not (b[sep[dim::dim]] == 10).all() or (b == 10).sum() != n:
+    if (
+        len(sep) != n * dim + 1
+        or not (b[sep[dim::dim]] == 10).all()
+        or np.count_nonzero(b == 10) != n
+    ):
         return None
     start, end = sep[:-1] + 1, sep[1:]
     negative = b[start] == ord("-")
