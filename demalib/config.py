@@ -30,7 +30,7 @@ class Config:
         knn: Neighbours k of CSLS.
         ablate: Part of the objective to leave out (Table 4): density, cycle, identical, or
             prior (the naive prior in place of the rank prior).
-        components: Words per side that are components of the mixtures (Eqs. 3, 5).
+        components: Words per side that are components of the gradient solver (Eqs. 3, 5).
         noise_src: Variance of the samples around source words (Eq. 4).
         noise_tgt: Variance of the samples around target words.
         sigma2_src: Variance of the source components that score mapped target samples (Eq. 9).
@@ -51,7 +51,7 @@ class Config:
     """
 
     pair: str = "en-fr"
-    solver: str = "identical"
+    solver: str = "em"
     seed: int = 0
     recipe: str = "laptop"
     vectors: str = "registry"

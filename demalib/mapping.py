@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,8 @@ from demalib.config import Config
 from demalib.files import DataError, write_aside
 from demalib.lexicon import Lexicon, identical_pairs
 from demalib.vectors import NORMALISATION, Embedding, Normalisation
+
+Watch = Callable[[int, Tensor, Tensor], dict[str, float]]  # (round, W_xy, W_yx) -> figures
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 
 from demalib.config import Config
+from demalib.em import fit_em
 from demalib.evaluate import judge, summarise
 from demalib.files import DataError
 from demalib.lexicon import Lexicon, load_lexicon
@@ -24,6 +25,7 @@ from demalib.train import fit_gradient
 from demalib.vectors import Embedding, Policy
 
 SOLVERS: dict[str, Callable[[Pair, Config], Mapping]] = {
+    "em": fit_em,
     "identical": fit_identical,
     "procrustes": fit_procrustes,
     "gradient": fit_gradient,

@@ -128,3 +128,41 @@ class Retriever:
 def log_ranks(rows: Tensor) -> Tensor:
     """Logarithms of the ranks, which count from 1, of row numbers, ``(n,)``."""
     return (rows + 1).to(torch.float32).log()
+
+
+def released_csls_d(
+    mapped: Tensor, targets: Tensor, rows: Tensor, sigma2: float = 0.01, faiss: bool = True
+) -> Tensor:
+    r"""CSLS-D exactly as the paper's released code computes it, slips included.
+
+    .. math:: 2 \log p(y, y_j|x_i) + \overline{\|x' - y\|^2}_T / 2\sigma^2 +
+              \overline{\|x' - y\|^2}_S / 2\sigma^2
+
+    Args:
+        mapped: All source words in the target space, ``(N, d)``; used as they are.
+        targets: All target words, ``(M, d)``; brought to unit length.
+        rows: Which source words to translate, ``(Q,)``.
+        sigma2: Variance of the components.
+        faiss: Whether the faiss library is there. Without it that code adds mean dot products
+            where it should add mean distances, so hubs are preferred.
+
+    Returns:
+        Scores, ``(Q, M)``: NaN or -inf for the most frequent word of either side.
+
+    Note:
+        Ranks count from 0, so that log 0 = -inf; mapped words are not normalised; tau is 2 and
+        k is 10 whatever the settings. For comparison only: use :class:`Retriever`.
+    """
+    targets, queries = normalize(targets, dim=1), mapped[rows]
+    log_i, log_j = rows.to(mapped).log(), torch.arange(len(targets)).to(mapped).log()
+    half = torch.cdist(queries, targets).square() / (2 * sigma2)  # (Q, M)
+    scores = -2 * half - 2 * (log_i[:, None] - log_j).abs() / 2.0
+    k = (min(10, len(targets)), min(10, len(mapped)))
+    if faiss:
+        r_tgt = half.topk(k[0], dim=1, largest=False).values.mean(dim=1)
+        back = torch.cdist(targets, mapped).square() / (2 * sigma2)
+        r_src = back.topk(k[1], dim=1, largest=False).values.mean(dim=1)
+    else:
+        r_tgt = (queries @ targets.T).topk(k[0], dim=1).values.mean(dim=1)
+        r_src = (targets @ mapped.T).topk(k[1], dim=1).values.mean(dim=1)
+    return scores + r_tgt[:, None] + r_src

@@ -23,11 +23,9 @@ from demalib.density import sample_mixture, word_weights
 from demalib.files import DataError, display_path, write_aside
 from demalib.flow import LinearFlow
 from demalib.losses import Side, total
-from demalib.mapping import Mapping, Pair
+from demalib.mapping import Mapping, Pair, Watch
 from demalib.refine import dictionary_cosine
 from demalib.retrieval import Metric, Retriever
-
-Watch = Callable[[int, Tensor, Tensor], dict[str, float]]
 
 
 def learning_rate(config: Config, step: int) -> float:
@@ -169,7 +167,11 @@ def fit_gradient(
             record = {"step": state.step, "seconds": done + time.perf_counter() - began,
                       "rate": learning_rate(config, state.step - 1),
                       **{name: float(part) for name, part in parts.items()}}  # fmt: skip
-            _validate(state, pair, config, record, watch)
+            _validate(state, pair, config, record)
+            if watch:
+                paused = time.perf_counter()
+                record |= watch(state.step, *(flow.W.detach() for flow in state.flows))
+                began += time.perf_counter() - paused
             bar.set_postfix({name: f"{float(part):.3f}" for name, part in parts.items()})
             if path:
                 state.save(path, signature)
@@ -206,7 +208,7 @@ def _sampler(
 
 
 @torch.no_grad()
-def _validate(state: State, pair: Pair, config: Config, record: dict, watch: Watch | None) -> None:
+def _validate(state: State, pair: Pair, config: Config, record: dict) -> None:
     """Score both directions; keep the better map of each; add a row to the history."""
     maps = {name: flow.W.detach() for name, flow in zip(("W_xy", "W_yx"), state.flows, strict=True)}
     scores = {name: float(state.step) for name in maps}  # "last": later is better
@@ -221,7 +223,7 @@ def _validate(state: State, pair: Pair, config: Config, record: dict, watch: Wat
     for name, score in scores.items():
         if score > state.scores[name]:
             state.scores[name], state.best[name], state.stale = score, maps[name].clone(), 0
-    state.history.append(record | (watch(state.step, *maps.values()) if watch else {}))
+    state.history.append(record)
 
 
 def _unsupervised(pair: Pair, W: Tensor, config: Config) -> float:

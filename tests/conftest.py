@@ -54,3 +54,9 @@ def planted(rng, n=600, d=16, noise=0.02, shared=100):
     src = [f"both{i}" if i < shared else f"src{i}" for i in range(n)]
     tgt = [f"both{i}" if i < shared else f"tgt{i}" for i in range(n)]
     return Embedding(src, x, "aa"), Embedding(tgt, y, "bb"), torch.from_numpy(q.astype(np.float32))
+
+
+@pytest.fixture(autouse=True)
+def one_thread(request):
+    """Tiny tensors gain nothing from more threads; marked tests get all of them."""
+    torch.set_num_threads((os.cpu_count() or 1) if request.node.get_closest_marker("heavy") else 1)

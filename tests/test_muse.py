@@ -15,6 +15,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("pair", "solver"), KNOWN)
 def test_known_figures(real_cache, muse, pair, solver):
     config = preset(pair, solver=solver)

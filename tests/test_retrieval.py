@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import normalize
 
 from demalib import retrieval
-from demalib.retrieval import METRICS, Metric, Retriever, mean_top_cosine
+from demalib.retrieval import METRICS, Metric, Retriever, mean_top_cosine, released_csls_d
 
 
 @pytest.fixture
@@ -98,3 +98,28 @@ def test_mean_top_cosine_of_a_single_neighbour(spaces):
 def test_unknown_metric():
     with pytest.raises(ValueError, match="use one of nn, isf, csls, csls-d"):
         Metric("cosine")
+
+
+def test_the_released_csls_d_is_ours_but_for_its_slips(spaces):
+    """On unit vectors, away from rank 0, only the base of the ranks differs."""
+    x, y = (normalize(side, dim=1) for side in spaces)
+    theirs = released_csls_d(x, y, torch.arange(40), 0.01)
+    csls = torch.cat(
+        [s for _, s in Retriever(x, y, 10).iter_scores(torch.arange(40), Metric("csls"))]
+    )
+    i, j = torch.arange(40).double()[:, None], torch.arange(50).double()  # from 0
+    want = csls / 0.01 - (i.log() - j.log()).abs()
+    torch.testing.assert_close(theirs[1:, 1:], want[1:, 1:], rtol=1e-6, atol=1e-5)
+    assert theirs[0, 0].isnan() and (theirs[0, 1:] == -torch.inf).all()
+    assert (theirs[1:, 0] == -torch.inf).all()
+
+
+def test_the_released_csls_d_without_faiss_prefers_hubs(spaces):
+    x, y = (normalize(side, dim=1) for side in spaces)
+    hub = normalize(x.mean(dim=0, keepdim=True), dim=1)  # close to all source words
+    y = torch.cat([y[:1], hub, y[1:]])
+    rows = torch.arange(1, 40)
+    good, bad = (
+        released_csls_d(x, y, rows, faiss=faiss).nan_to_num(-1e9) for faiss in (True, False)
+    )
+    assert (bad.argmax(dim=1) == 1).sum() > (good.argmax(dim=1) == 1).sum()

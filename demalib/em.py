@@ -1,0 +1,210 @@
+"""Annealed EM: the paper's objective solved in rounds instead of gradient steps.
+
+Eq. 10 is the log-likelihood of a mixture whose means are known and whose only unknown is the
+map. Such a likelihood has an EM algorithm. The E-step asks which target word each source word
+could be, and the other way round. The M-step is a Procrustes problem while the map is kept
+orthogonal, where log|det W| = 0; only the last one lets go of that. The variance is annealed
+from wide to narrow by one rule for all pairs: the effective number of candidates per word falls
+geometrically. Nothing is random, and nothing but the identical words is known.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from demalib.config import Config
+from demalib.files import DataError
+from demalib.flow import random_orthogonal
+from demalib.mapping import Mapping, Pair, Watch
+from demalib.refine import dictionary_cosine, orthogonal_factor, procrustes
+from demalib.retrieval import chunks, log_ranks
+
+PROBES = 300  # words that stand for all when the variance is chosen
+RECORDED = 3000  # most frequent words whose dictionary gives the criterion of every round
+FREE_VARIANCE = 0.001  # of noise and components, in the last M-step
+
+
+class Phase(NamedTuple):
+    """Some rounds of EM: the effective candidates per word fall from ``first`` to ``last``."""
+
+    words: int  # most frequent words per side that take part
+    first: float
+    last: float
+    beta: float  # 1/2: geometric mean of both responsibilities; 1: their product
+    rounds: int
+
+
+SCHEDULE = (
+    Phase(12_000, 500.0, 3.0, 0.5, 15),  # anneal
+    Phase(12_000, 2.0, 2.0, 1.0, 5),  # sharpen: only mutual candidates count
+    Phase(20_000, 2.0, 2.0, 1.0, 3),  # take in rarer words
+)
+
+
+class Expected(NamedTuple):
+    """What the E-step hands to the M-step, with pair weights g_ij."""
+
+    cross: Tensor  # (d, d), sum_ij g_ij x_i^T y_j
+    src_weight: Tensor  # (n,), sum_j g_ij
+    tgt_weight: Tensor  # (m,), sum_i g_ij
+    likelihood: float  # mean log-density of the mapped source words, up to a constant
+
+
+def rank_penalty(rows: Tensor, columns: Tensor, tau: float) -> Tensor:
+    r"""The rank prior :math:`-|\log i - \log j| / \tau` of row numbers, ``(n, m)`` (Section 3.3).
+
+    ``tau`` 0 stands for the naive prior, which ignores ranks.
+    """
+    if not tau:
+        return torch.zeros(1, 1)
+    return (log_ranks(rows)[:, None] - log_ranks(columns)).abs_().div_(-tau)
+
+
+def choose_sigma2(mapped: Tensor, y: Tensor, tau: float, wanted: float) -> float:
+    """The variance at which words have so many effective candidates, by bisection.
+
+    Args:
+        mapped: Mapped source words, unit vectors, ``(n, d)``; some of them stand for all.
+        y: Target words, unit vectors, ``(m, d)``.
+        tau: Temperature of the rank prior.
+        wanted: Effective candidates: exp of the mean entropy of the responsibilities.
+    """
+    rows = torch.linspace(0, len(mapped) - 1, min(PROBES, len(mapped))).long()
+    cosine, prior = mapped[rows] @ y.T, rank_penalty(rows, torch.arange(len(y)), tau)
+    low, high = 1e-4, 1.0
+    for _ in range(16):
+        middle = math.sqrt(low * high)
+        log_r = (cosine / middle + prior).log_softmax(dim=1)
+        entropy = float(-(log_r.exp() * log_r).sum(dim=1).mean())
+        low, high = (low, middle) if entropy > math.log(wanted) else (middle, high)
+    return math.sqrt(low * high)
+
+
+def expect(x: Tensor, y: Tensor, W: Tensor, sigma2: float, tau: float, beta: float) -> Expected:
+    r"""E-step in both directions: how much each source word is each target word.
+
+    With the responsibilities p(j|i) of target word j for source word i (Eq. 9) and p(i|j) the
+    other way round, a pair weighs :math:`g_{ij} = (p(j|i)\,p(i|j))^\beta`, so a hub, which many
+    words lie close to, has to share what it gets.
+
+    Args:
+        x: Source words, unit vectors, ``(n, d)``.
+        y: Target words, unit vectors, ``(m, d)``.
+        W: The orthogonal map, ``(d, d)``.
+        sigma2: Variance of the components of both sides.
+        tau: Temperature of the rank prior.
+        beta: Exponent of the product.
+
+    Note:
+        One (n, m) table of logits is kept. Sums over a column are taken in float64: a rare
+        word's best logit may lie hundreds of nats below that of others.
+    """
+    n, m = len(x), len(y)
+    mapped, index, columns = x @ W / sigma2, torch.arange(n), torch.arange(m)
+    table, log_rows = x.new_empty(n, m), x.new_empty(n)  # log_rows: log sum_j exp logit_ij
+    log_cols = torch.full((m,), -torch.inf, dtype=torch.float64)  # log sum_i exp logit_ij
+    for part in chunks(n, m):
+        logits = torch.mm(mapped[part], y.T, out=table[part])
+        logits += rank_penalty(index[part], columns, tau)
+        top = logits.amax(dim=1, keepdim=True)
+        near = (logits - top).exp_()
+        log_rows[part] = near.sum(dim=1).log() + top[:, 0]
+        scale = (top[:, 0] - top.max()).double().exp()
+        log_cols = torch.logaddexp(log_cols, (scale @ near.double()).log() + top.max())
+    log_cols[log_cols == -torch.inf] = torch.inf  # nobody's candidate, to the last digit: g is 0
+    expected, src_weight, tgt_weight = torch.empty_like(x), x.new_empty(n), x.new_zeros(m)
+    for part in chunks(n, m):
+        g = table[part].mul_(2).sub_(log_rows[part, None]).sub_(log_cols.to(x.dtype))
+        g.mul_(beta).exp_()
+        torch.mm(g, y, out=expected[part])
+        src_weight[part] = g.sum(dim=1)
+        tgt_weight += g.sum(dim=0)
+    likelihood = float(log_rows.mean()) - 1 / sigma2
+    return Expected(x.T @ expected, src_weight, tgt_weight, likelihood)
+
+
+def free_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
+    r"""The exact M-step without the orthogonality constraint: Eq. 10 in closed form.
+
+    Maximises :math:`-\sum_{ij} g_{ij} \|x_i W - y_j\|^2 / 2\sigma^2 + n \log|\det W|`, where x
+    carries noise of the same variance (Eq. 4). With
+    :math:`A = \sum_i g_i (x_i^T x_i + \sigma^2 I)` and :math:`A^{-1/2} C = U c V^T` it is
+    :math:`W = A^{-1/2} U \mathrm{diag}((c + \sqrt{c^2 + 4 n \sigma^2}) / 2) V^T`.
+
+    Args:
+        x: Source words, ``(n, d)``.
+        weight: Their weights g_i, ``(n,)``.
+        cross: C, ``(d, d)``.
+
+    Returns:
+        The map W, ``(d, d)``.
+    """
+    n = weight.sum()
+    A = x.T @ (weight[:, None] * x) + n * FREE_VARIANCE * torch.eye(x.shape[1], dtype=x.dtype)
+    values, vectors = torch.linalg.eigh(A)
+    whiten = vectors @ (values.rsqrt()[:, None] * vectors.T)
+    u, c, vt = torch.linalg.svd(whiten @ cross)
+    return whiten @ (u * ((c + (c * c + 4 * n * FREE_VARIANCE).sqrt()) / 2)) @ vt
+
+
+def start_map(pair: Pair, config: Config) -> Tensor:
+    """Procrustes on the identical words; a random rotation where they are ablated, ``(d, d)``."""
+    if config.ablate == "identical":
+        return random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
+    rows = pair.require_identical()[: config.max_identical or None]
+    return procrustes(pair.x[rows[:, 0]], pair.y[rows[:, 1]])
+
+
+def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
+    """Density matching by annealed EM; the identical words only give the start.
+
+    Args:
+        pair: The two spaces and their identical words.
+        config: ``tau``; ``ablate`` may be ``density`` (the start alone), ``identical`` (a random
+            start), ``prior`` (no rank prior).
+        watch: Called after every round with its number, W_xy and W_yx; what it returns goes into
+            the history. It cannot influence the run.
+
+    Returns:
+        The maps, with a history of sigma2, candidates, likelihood and criterion by round.
+
+    Note:
+        An orthogonal map and its transpose are tied, so there is no cycle loss to ablate.
+    """
+    if config.ablate not in ("", "density", "identical", "prior"):
+        raise DataError(
+            f"solver 'em' has no part {config.ablate!r} to ablate; use density, identical or prior"
+        )
+    W, tau = start_map(pair, config), 0.0 if config.ablate == "prior" else config.tau
+    if config.ablate == "density":
+        return Mapping.orthogonal(W, pair, config)
+    plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
+    history, began = [], time.perf_counter()
+    for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):
+        x, y = pair.x[: phase.words], pair.y[: phase.words]
+        candidates = min(candidates, len(y) / 4)
+        sigma2 = choose_sigma2(x @ W, y, tau, candidates)
+        found = expect(x, y, W, sigma2, tau, phase.beta)
+        moved, W = W, orthogonal_factor(found.cross)
+        row = {"round": len(history) + 1, "words": len(x), "candidates": candidates,
+               "sigma2": sigma2, "likelihood": found.likelihood,
+               "matched": float(found.src_weight.mean()), "moved": float((W - moved).norm()),
+               "criterion": dictionary_cosine(x @ W, y, RECORDED, config.knn),
+               "seconds": time.perf_counter() - began}  # fmt: skip
+        if watch:
+            paused = time.perf_counter()
+            row |= watch(row["round"], W, W.T)
+            began += time.perf_counter() - paused
+        history.append(row)
+    found = expect(x, y, W, choose_sigma2(x @ W, y, tau, candidates), tau, phase.beta)
+    W_xy = free_step(x, found.src_weight, found.cross)
+    W_yx = free_step(y, found.tgt_weight, found.cross.T)
+    return Mapping.of(W_xy, W_yx, pair, config, pd.DataFrame(history))
