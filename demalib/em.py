@@ -29,7 +29,7 @@ from demalib.retrieval import chunks, log_ranks
 
 PROBES = 300  # words that stand for all when the variance is chosen
 RECORDED = 3000  # most frequent words whose dictionary gives the criterion of every round
-FREE_VARIANCE = 0.001  # of noise and components, in the last M-step
+NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the last M-step
 
 
 class Phase(NamedTuple):
@@ -104,39 +104,37 @@ def expect(x: Tensor, y: Tensor, W: Tensor, sigma2: float, tau: float, beta: flo
         beta: Exponent of the product.
 
     Note:
-        One (n, m) table of logits is kept. Sums over a column are taken in float64: a rare
-        word's best logit may lie hundreds of nats below that of others.
+        One (n, m) table is kept, ``exp(logit - its row's maximum)``: a single exponential serves
+        both directions, because all else is a factor of the row or of the column. The factors
+        span up to 140 nats in float32; beyond that (a variance below 0.005) they are clamped.
     """
     n, m = len(x), len(y)
     mapped, index, columns = x @ W / sigma2, torch.arange(n), torch.arange(m)
-    table, log_rows = x.new_empty(n, m), x.new_empty(n)  # log_rows: log sum_j exp logit_ij
-    log_cols = torch.full((m,), -torch.inf, dtype=torch.float64)  # log sum_i exp logit_ij
+    table, top, rows = x.new_empty(n, m), x.new_empty(n), x.new_empty(n)
     for part in chunks(n, m):
         logits = torch.mm(mapped[part], y.T, out=table[part])
         logits += rank_penalty(index[part], columns, tau)
-        top = logits.amax(dim=1, keepdim=True)
-        near = (logits - top).exp_()
-        log_rows[part] = near.sum(dim=1).log() + top[:, 0]
-        scale = (top[:, 0] - top.max()).double().exp()
-        log_cols = torch.logaddexp(log_cols, (scale @ near.double()).log() + top.max())
-    log_cols[log_cols == -torch.inf] = torch.inf  # nobody's candidate, to the last digit: g is 0
-    expected, src_weight, tgt_weight = torch.empty_like(x), x.new_empty(n), x.new_zeros(m)
-    for part in chunks(n, m):
-        g = table[part].mul_(2).sub_(log_rows[part, None]).sub_(log_cols.to(x.dtype))
-        g.mul_(beta).exp_()
-        torch.mm(g, y, out=expected[part])
-        src_weight[part] = g.sum(dim=1)
-        tgt_weight += g.sum(dim=0)
+        top[part] = logits.amax(dim=1)
+        rows[part] = logits.sub_(top[part, None]).exp_().sum(dim=1)
+    log_rows = top + rows.log()  # (n,), log sum_j exp logit_ij
+    log_cols = (table.T @ (top - top.max() + 60).exp()).log() + top.max() - 60  # (m,), over i
+    a, b = beta * (2 * top - log_rows), -beta * log_cols  # log g = 2 beta log table + a + b
+    a, b = a - a.mean(), b + a.mean()
+    a, b = (side.clamp(-80, 80).exp() for side in (a, torch.where(b < torch.inf, b, -torch.inf)))
+    if beta != 0.5:
+        table.pow_(2 * beta)
+    expected = (table @ (b[:, None] * y)) * a[:, None]  # (n, d), sum_j g_ij y_j
     likelihood = float(log_rows.mean()) - 1 / sigma2
-    return Expected(x.T @ expected, src_weight, tgt_weight, likelihood)
+    return Expected(x.T @ expected, (table @ b) * a, (table.T @ a) * b, likelihood)
 
 
 def free_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
     r"""The exact M-step without the orthogonality constraint: Eq. 10 in closed form.
 
     Maximises :math:`-\sum_{ij} g_{ij} \|x_i W - y_j\|^2 / 2\sigma^2 + n \log|\det W|`, where x
-    carries noise of the same variance (Eq. 4). With
-    :math:`A = \sum_i g_i (x_i^T x_i + \sigma^2 I)` and :math:`A^{-1/2} C = U c V^T` it is
+    carries noise of variance :math:`\sigma_x^2` (Eq. 4). With
+    :math:`A = \sum_i g_i (x_i^T x_i + \sigma_x^2 I)`, :math:`A^{-1/2} C = U c V^T` and
+    :math:`n = \sum_i g_i` it is
     :math:`W = A^{-1/2} U \mathrm{diag}((c + \sqrt{c^2 + 4 n \sigma^2}) / 2) V^T`.
 
     Args:
@@ -148,23 +146,22 @@ def free_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
         The map W, ``(d, d)``.
     """
     n = weight.sum()
-    A = x.T @ (weight[:, None] * x) + n * FREE_VARIANCE * torch.eye(x.shape[1], dtype=x.dtype)
+    A = x.T @ (weight[:, None] * x) + n * NOISE * torch.eye(x.shape[1], dtype=x.dtype)
     values, vectors = torch.linalg.eigh(A)
     whiten = vectors @ (values.rsqrt()[:, None] * vectors.T)
     u, c, vt = torch.linalg.svd(whiten @ cross)
-    return whiten @ (u * ((c + (c * c + 4 * n * FREE_VARIANCE).sqrt()) / 2)) @ vt
+    return whiten @ (u * ((c + (c * c + 4 * n * SIGMA2).sqrt()) / 2)) @ vt
 
 
-def start_map(pair: Pair, config: Config) -> Tensor:
-    """Procrustes on the identical words; a random rotation where they are ablated, ``(d, d)``."""
-    if config.ablate == "identical":
-        return random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
-    rows = pair.require_identical()[: config.max_identical or None]
-    return procrustes(pair.x[rows[:, 0]], pair.y[rows[:, 1]])
+def known_words(pair: Pair, config: Config) -> Tensor:
+    """Row numbers of the identical words, ``(K, 2)``; none where they are ablated."""
+    limit = 0 if config.ablate == "identical" else config.max_identical or len(pair.identical)
+    rows = pair.identical if config.ablate == "identical" else pair.require_identical()
+    return torch.from_numpy(np.array(rows[:limit]))
 
 
 def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
-    """Density matching by annealed EM; the identical words only give the start.
+    """Density matching by annealed EM; identical words give the start, and join the last step.
 
     Args:
         pair: The two spaces and their identical words.
@@ -183,7 +180,12 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         raise DataError(
             f"solver 'em' has no part {config.ablate!r} to ablate; use density, identical or prior"
         )
-    W, tau = start_map(pair, config), 0.0 if config.ablate == "prior" else config.tau
+    hint, tau = known_words(pair, config), 0.0 if config.ablate == "prior" else config.tau
+    W = (
+        procrustes(pair.x[hint[:, 0]], pair.y[hint[:, 1]])
+        if len(hint)
+        else random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
+    )
     if config.ablate == "density":
         return Mapping.orthogonal(W, pair, config)
     plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
@@ -204,7 +206,10 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
             row |= watch(row["round"], W, W.T)
             began += time.perf_counter() - paused
         history.append(row)
-    found = expect(x, y, W, choose_sigma2(x @ W, y, tau, candidates), tau, phase.beta)
-    W_xy = free_step(x, found.src_weight, found.cross)
-    W_yx = free_step(y, found.tgt_weight, found.cross.T)
+    sigma2 = choose_sigma2(x @ W, y, tau, candidates)
+    found = expect(x, y, W, sigma2, tau, phase.beta)
+    v_x, v_y = pair.x[hint[:, 0]], pair.y[hint[:, 1]]  # L_sup: the identical words, once each
+    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(hint))
+    W_xy = free_step(torch.cat([x, v_x]), torch.cat([found.src_weight, once]), cross)
+    W_yx = free_step(torch.cat([y, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
     return Mapping.of(W_xy, W_yx, pair, config, pd.DataFrame(history))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +25,18 @@ from demalib.store import read_vectors
 from demalib.train import fit_gradient
 from demalib.vectors import Embedding, Policy
 
+POLISH = {"steps": 200, "rate": 1e-3, "schedule": "one-cycle"}  # after EM, gentle steps
+
+
+def fit_em_gradient(pair: Pair, config: Config) -> Mapping:
+    """EM, then a short polish with the paper's full loss, free of the orthogonality constraint."""
+    start = fit_em(pair, config)
+    return fit_gradient(pair, replace(config, **POLISH), start)
+
+
 SOLVERS: dict[str, Callable[[Pair, Config], Mapping]] = {
     "em": fit_em,
+    "em+gradient": fit_em_gradient,
     "identical": fit_identical,
     "procrustes": fit_procrustes,
     "gradient": fit_gradient,
@@ -80,10 +91,19 @@ def load_pair(config: Config, muse: str | Path | None = None) -> Pair:
     return make_pair(src, tgt, train, back, exclude)
 
 
-def align(pair: Pair, config: Config = Config()) -> Mapping:
-    """Learn the map with the solver that ``config`` names; same seed, same map."""
+def align(pair: Pair, config: Config = Config(), checkpoint: str | Path | None = None) -> Mapping:
+    """Learn the map with the solver that ``config`` names; same seed, same map.
+
+    Args:
+        pair: What :func:`load_pair` or :func:`demalib.make_pair` made.
+        config: Solver, seed and settings.
+        checkpoint: A file from which the ``gradient`` solver, the only one that can run for
+            hours, goes on where it was stopped.
+    """
     if config.solver not in SOLVERS:
         raise DataError(f"unknown solver {config.solver!r}; use one of {', '.join(SOLVERS)}")
+    if config.solver == "gradient":
+        return fit_gradient(pair, config, checkpoint=checkpoint)
     return SOLVERS[config.solver](pair, config)
 
 

@@ -47,6 +47,28 @@ def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Ax
     return ax
 
 
+def record(history: pd.DataFrame) -> list[Axes]:
+    """The record of a solver: one small panel for each of up to three of its columns.
+
+    Args:
+        history: ``Mapping.history``, a row per round of EM or validation of the gradient loop.
+    """
+    time = "round" if "round" in history else "step"
+    labels = {
+        "candidates": "effective candidates\nper word", "sigma2": "variance σ²",
+        "criterion": "mean cosine of the\ninduced dictionary", "density_xy": "density loss (nats)",
+        "cycle": "cycle loss", "identical": "identical-word loss",
+    }  # fmt: skip
+    shown = [name for name in labels if name in history][:3]
+    _, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 2.6), squeeze=False)
+    for ax, name in zip(axes[0], shown, strict=True):
+        ax.plot(history[time], history[name], marker=".")
+        ax.set(xlabel=time, ylabel=labels[name])
+        if name == "candidates":
+            ax.set_yscale("log")
+    return list(axes[0])
+
+
 def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axes:
     """P@1 over the frequency rank of the query, a line per direction, labelled at its end.
 

@@ -12,6 +12,8 @@ from demalib.config import Config
 from demalib.files import DataError, display_path, write_json
 from demalib.mapping import Mapping
 
+CHECKPOINT = "checkpoint.safetensors"  # of a run that is not finished
+
 
 def project_root(start: Path | None = None) -> Path:
     """The folder that holds ``notebooks`` and ``results``: found by its marker, not by chance.
@@ -43,6 +45,7 @@ def save_run(folder: Path, mapping: Mapping, metrics: dict[str, Any]) -> None:
     if len(mapping.history):
         write_json(folder / "history.json", mapping.history.to_dict(orient="list"))
     write_json(folder / "metrics.json", metrics)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def test_the_free_step_is_the_maximum(small, gen):
     """No nearby map has a higher expected log-likelihood, and gradients vanish there."""
     x, y, W = small
     found = expect(x, y, W, 0.05, 2.0, 1.0)
-    s2, n = em.FREE_VARIANCE, found.src_weight.sum()
-    A = x.T @ (found.src_weight[:, None] * x) + n * s2 * torch.eye(5)
+    s2, n = em.SIGMA2, found.src_weight.sum()
+    A = x.T @ (found.src_weight[:, None] * x) + n * em.NOISE * torch.eye(5)
 
     def objective(W):
         fit = torch.trace(W.T @ A @ W) - 2 * torch.trace(W.T @ found.cross)
