@@ -160,6 +160,22 @@ def known_words(pair: Pair, config: Config) -> Tensor:
     return torch.from_numpy(np.array(rows[:limit]))
 
 
+def start_map(x: Tensor, y: Tensor) -> Tensor:
+    r"""Where EM begins: what the identical words say, and no more, ``(d, d)``.
+
+    With :math:`x^T y = U S V^T` it is :math:`U S^{1/2} V^T`. A few words fix the map in a few
+    directions only; Procrustes would fill the others with an arbitrary rotation, whose luck
+    decides whether distant pairs are ever found. Here they count for nothing until the first
+    M-step, and well attested directions count for more.
+
+    Args:
+        x: Source vectors of the identical words, ``(K, d)``.
+        y: Target vectors of the same words, ``(K, d)``.
+    """
+    u, s, vt = torch.linalg.svd(x.T @ y)
+    return (u * s.sqrt()) @ vt
+
+
 def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
     """Density matching by annealed EM; identical words give the start, and join the last step.
 
@@ -181,13 +197,12 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
             f"solver 'em' has no part {config.ablate!r} to ablate; use density, identical or prior"
         )
     hint, tau = known_words(pair, config), 0.0 if config.ablate == "prior" else config.tau
-    W = (
-        procrustes(pair.x[hint[:, 0]], pair.y[hint[:, 1]])
-        if len(hint)
-        else random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
-    )
+    v_x, v_y = pair.x[hint[:, 0]], pair.y[hint[:, 1]]
     if config.ablate == "density":
-        return Mapping.orthogonal(W, pair, config)
+        return Mapping.orthogonal(procrustes(v_x, v_y), pair, config)
+    W = start_map(v_x, v_y)
+    if config.ablate == "identical":
+        W = random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
     plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
     history, began = [], time.perf_counter()
     for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):
@@ -208,8 +223,7 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         history.append(row)
     sigma2 = choose_sigma2(x @ W, y, tau, candidates)
     found = expect(x, y, W, sigma2, tau, phase.beta)
-    v_x, v_y = pair.x[hint[:, 0]], pair.y[hint[:, 1]]  # L_sup: the identical words, once each
-    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(hint))
+    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(hint))  # L_sup: identical words, once
     W_xy = free_step(torch.cat([x, v_x]), torch.cat([found.src_weight, once]), cross)
     W_yx = free_step(torch.cat([y, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
     return Mapping.of(W_xy, W_yx, pair, config, pd.DataFrame(history))

@@ -6,7 +6,7 @@ from conftest import planted
 
 from demalib import em
 from demalib.config import Config
-from demalib.em import choose_sigma2, expect, fit_em, free_step, rank_penalty
+from demalib.em import choose_sigma2, expect, fit_em, free_step, rank_penalty, start_map
 from demalib.files import DataError
 from demalib.mapping import make_pair
 from demalib.refine import orthogonal_factor
@@ -84,6 +84,16 @@ def test_an_orthogonal_m_step_never_lowers_the_expected_fit(small):
     found = expect(x, y, W, 0.05, 2.0, 1.0)
     assert torch.trace(orthogonal_factor(found.cross).T @ found.cross) >= torch.trace(
         W.T @ found.cross
+    )
+
+
+def test_the_start_says_nothing_where_nothing_is_known(gen):
+    x, y = torch.randn(2, 4, 10, generator=gen, dtype=torch.float64)
+    W = start_map(x, y)
+    assert int((torch.linalg.svdvals(W) > 1e-6).sum()) == 4
+    unknown = torch.linalg.svd(x).Vh[4:]  # directions that no identical word has
+    torch.testing.assert_close(
+        unknown @ W, torch.zeros(6, 10, dtype=torch.float64), rtol=0, atol=1e-6
     )
 
 
