@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.files import DataError

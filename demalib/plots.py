@@ -78,12 +78,17 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
     """
     ax = ax or plt.subplots(figsize=(6, 3.2))[1]
     bins = max((list(frame["ranks"]) for frame in frames.values()), key=len)
+    ends = []
     for i, (name, frame) in enumerate(frames.items()):
         x = [bins.index(ranks) + 0.06 * (i - 0.5) for ranks in frame["ranks"]]
         height = 100 * frame["p@1"]
         error = [height - 100 * frame["low"], 100 * frame["high"] - height]
         ax.errorbar(x, height, error, marker="o", capsize=3)
-        ax.text(x[-1] + 0.1, height.iloc[-1], name.replace("-", " → "), va="center", color=f"C{i}")
+        ends.append((height.iloc[-1], x[-1] + 0.1, name.replace("-", " → "), f"C{i}"))
+    floor = 0.0
+    for at, x_end, name, color in sorted(ends):  # lowest first, each label clear of the last
+        floor = max(at, floor + 7)
+        ax.text(x_end, floor, name, va="center", color=color)
     ax.set(xticks=range(len(bins)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.4, len(bins) - 0.3))
     ax.set(xlabel="frequency rank of the query (1 = most frequent)", xticklabels=bins)
     return ax

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.files import DataError

@@ -16,7 +16,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.density import sample_mixture, word_weights

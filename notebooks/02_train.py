@@ -17,11 +17,11 @@
 # %% [markdown]
 # # 02 · Train one pair
 #
-# **Claim.** Density matching, hinted only by words spelled alike, translates about as well as a
+# **Claim.** Density matching, hinted only by words spelled alike, comes within a few points of a
 # map learned from thousands of dictionary entries.
 #
 # *Reads* the vectors of a pair · *writes* `results/runs/<pair>/<solver>/<seed>/` ·
-# *takes* about two minutes on two cores.
+# *takes* about two to three minutes on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja, or one of the paper such as en-es
