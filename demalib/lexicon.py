@@ -104,21 +104,29 @@ def read_lexicon(path: str | Path, policy: Policy = Policy()) -> Lexicon:
     return Lexicon(list(pairs), path.name, dict(report))
 
 
-def load_lexicon(src: str, tgt: str, split: str, muse: str | Path | None = None) -> Lexicon:
+def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lexicon:
     """The ``train`` or ``test`` lexicon of a language pair.
 
-    A folder of MUSE dictionaries (``muse``, or ``$DEMALIB_MUSE``) comes first, then the
-    bundled lexicons, then a download of MUSE's. The split is by query word; no bundled train
-    pair is a gold pair of a bundled test lexicon, in either direction.
+    Args:
+        src: Language of the queries.
+        tgt: Language of the translations.
+        split: ``train`` or ``test``; the split is by query word. No bundled train pair is a
+            gold pair of a bundled test lexicon, in either direction.
+        source: ``bundled`` (in this package), or ``muse``, the dictionaries of the field, from
+            the folder that ``$DEMALIB_MUSE`` names or else downloaded.
     """
-    muse = muse or os.environ.get("DEMALIB_MUSE")
-    if muse:
-        return read_lexicon(_muse_file(Path(muse), f"{src}-{tgt}.{MUSE_SPLITS[split]}.txt"))
+    if source == "muse":
+        name, folder = f"{src}-{tgt}.{MUSE_SPLITS[split]}.txt", os.environ.get("DEMALIB_MUSE")
+        if folder:
+            return read_lexicon(_muse_file(Path(folder), name))
+        return read_lexicon(fetch_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
+    if source != "bundled":
+        raise DataError(f"unknown lexicons {source!r}; use 'bundled' or 'muse'")
     if (BUNDLED / f"{src}-{tgt}.{split}.tsv").is_file():
         return read_lexicon(str(BUNDLED / f"{src}-{tgt}.{split}.tsv"))
     if split == "train" and (BUNDLED / f"{tgt}-{src}.train.tsv").is_file():
         return read_lexicon(str(BUNDLED / f"{tgt}-{src}.train.tsv")).reverse()
-    return read_lexicon(fetch_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
+    raise DataError(f"no bundled lexicon for {src}-{tgt}; use lexicons 'muse'")
 
 
 def _muse_file(folder: Path, name: str) -> Path:

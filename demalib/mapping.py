@@ -61,6 +61,11 @@ class Pair:
         """Target vectors, (N_y, d)."""
         return torch.from_numpy(self.tgt.vectors)
 
+    def hint(self, config: Config) -> tuple[Tensor, Tensor]:
+        """Vectors of the identical words on either side, each (K, d); none if ablated."""
+        rows = self.identical[: 0 if config.ablate == "identical" else config.max_identical or None]
+        return self.x[rows[:, 0]], self.y[rows[:, 1]]
+
     def require_identical(self, at_least: int = 1) -> np.ndarray:
         """The identical words, or an error that says what else can serve as a hint."""
         if len(self.identical) < at_least:

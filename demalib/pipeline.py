@@ -65,29 +65,26 @@ def load_embedding_of(lang: str, config: Config) -> Embedding:
     )
 
 
-def load_gold(config: Config, muse: str | Path | None = None) -> Gold:
+def load_gold(config: Config) -> Gold:
     """The test lexicons of a pair, both directions."""
-    src, tgt = config.langs
-    return Gold(load_lexicon(src, tgt, "test", muse), load_lexicon(tgt, src, "test", muse))
+    return Gold(*_both_lexicons(config, "test"))
 
 
-def load_pair(config: Config, muse: str | Path | None = None) -> Pair:
-    """Load and normalise both sides of a pair and gather its hints.
+def _both_lexicons(config: Config, split: str) -> list[Lexicon]:
+    ways = (config.langs, config.langs[::-1])
+    return [load_lexicon(*langs, split, config.lexicons) for langs in ways]
 
-    Args:
-        config: Which pair and which vectors.
-        muse: A folder of MUSE dictionaries to use instead of the bundled lexicons.
-    """
+
+def load_pair(config: Config) -> Pair:
+    """Load and normalise both sides of a pair and gather its hints: which, ``config`` says."""
     src, tgt = (load_embedding_of(lang, config) for lang in config.langs)
     exclude = None
     if config.exclude_test:
-        gold = load_gold(config, muse)
+        gold = load_gold(config)
         exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
     train = back = None
     if config.solver in SUPERVISED or config.selection == "supervised":
-        train, back = (
-            load_lexicon(*langs, "train", muse) for langs in (config.langs, config.langs[::-1])
-        )
+        train, back = _both_lexicons(config, "train")
     return make_pair(src, tgt, train, back, exclude)
 
 
@@ -116,25 +113,28 @@ def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, 
 
 
 def judge_both(
-    mapping: Mapping, pair: Pair, gold: Gold, metrics: tuple[Metric, ...], knn: int = 10
+    ways: tuple[Retriever, Retriever], pair: Pair, gold: Gold, config: Config
 ) -> dict[str, dict[str, pd.DataFrame]]:
-    """What :func:`demalib.evaluate.judge` says, by direction and metric name."""
-    forward, backward = retrievers(mapping, pair, knn)
-    src, tgt = pair.src, pair.tgt
-    return {
-        f"{src.lang}-{tgt.lang}": {
-            m.name: judge(forward, src, tgt, gold.forward, m) for m in metrics
-        },
-        f"{tgt.lang}-{src.lang}": {
-            m.name: judge(backward, tgt, src, gold.backward, m) for m in metrics
-        },
-    }
+    """What :func:`demalib.evaluate.judge` says of every query, by direction and metric.
+
+    Args:
+        ways: What :func:`retrievers` made.
+        pair: The two spaces.
+        gold: Test lexicons.
+        config: Constants of CSLS-D: the variance of the components that are searched, and tau.
+    """
+    judged = {}
+    sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
+    for way, (src, tgt, sigma2), lexicon in zip(ways, sides, gold, strict=True):
+        metrics = (Metric("csls"), Metric("csls-d", sigma2=sigma2, tau=config.tau))
+        judged[f"{src.lang}-{tgt.lang}"] = {
+            metric.name: judge(way, src, tgt, lexicon, metric) for metric in metrics
+        }
+    return judged
 
 
-def measure(mapping: Mapping, pair: Pair, gold: Gold, config: Config) -> dict[str, dict[str, dict]]:
-    """Figures under CSLS and CSLS-D, see :func:`demalib.evaluate.summarise`, by direction."""
-    metrics = (Metric("csls"), Metric("csls-d", sigma2=config.sigma2_tgt, tau=config.tau))
-    judged = judge_both(mapping, pair, gold, metrics, config.knn)
+def measure(judged: dict[str, dict[str, pd.DataFrame]], gold: Gold) -> dict[str, dict[str, dict]]:
+    """Figures by direction and metric, see :func:`demalib.evaluate.summarise`."""
     return {
         direction: {name: summarise(frame, lexicon) for name, frame in frames.items()}
         for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
@@ -145,10 +145,12 @@ def record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float
     """The content of ``metrics.json``: figures, and what a reader needs to trust them."""
     return {
         "pair": config.pair,
+        "name": config.name,
         "solver": config.solver,
         "seed": config.seed,
         "seconds": round(seconds, 2),
         "results": results,
+        "ablate": config.ablate,
         "vectors": config.vectors,
         "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
         "identical_words": len(pair.identical),

@@ -146,14 +146,13 @@ def fit_gradient(
         state.load(path, signature)
     draw, began = _sampler(pair, config, state.generator), time.perf_counter()
     done = state.history[-1]["seconds"] if state.history else 0.0
-    rows = pair.identical[: config.max_identical or None]
-    hint = (pair.x[rows[:, 0]], pair.y[rows[:, 1]]) if len(rows) else None
+    hint = pair.hint(config)
     bar = tqdm(total=config.steps, initial=state.step, desc="gradient", unit="step", disable=None)
     while state.step < config.steps and not (config.patience and state.stale >= config.patience):
         for group in state.adam.param_groups:
             group["lr"] = learning_rate(config, state.step)
         loss, parts = total(
-            *state.flows, *draw(), hint, lam=config.cycle_weight, alpha=config.identical_weight,
+            *state.flows, *draw(), hint if len(hint[0]) else None, lam=config.cycle_weight, alpha=config.identical_weight,
             tau=config.tau, ablate=config.ablate, reduction=config.reduction,
         )  # fmt: skip
         if not torch.isfinite(loss):

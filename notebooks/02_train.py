@@ -29,13 +29,14 @@ solver = "em"  # em, gradient, em+gradient, identical or procrustes
 seed = 0  # seeds sampling and initialisation
 recipe = "laptop"  # hyper-parameters, or the paper's loop as paper, script or fixed
 ablate = ""  # part of the objective to leave out, density, cycle, identical or prior
-max_vocab = 0  # words per side, 0 keeps the preset
+max_vocab = 5000  # most frequent words per side, 0 takes all of them
 exclude_test = False  # leave identical words of the test lexicon out of the hint
-muse = ""  # folder of MUSE dictionaries to use in place of the bundled lexicons
-results = ""  # folder for results, the project's own if empty
+lexicons = "bundled"  # dictionaries to judge by, or muse for those of the paper
+folder = ""  # where to keep this run, its own place in results if empty
 
 # %%
 import time
+from pathlib import Path
 
 import demalib
 from demalib import evaluate, plots, runs
@@ -43,7 +44,7 @@ from demalib import evaluate, plots, runs
 plots.style()
 config = demalib.preset(
     pair, recipe, solver=solver, seed=seed, ablate=ablate, max_vocab=max_vocab,
-    exclude_test=exclude_test,
+    exclude_test=exclude_test, lexicons=lexicons,
 )  # fmt: skip
 config
 
@@ -54,7 +55,7 @@ config
 # brought to unit length again (Section 5.2). What the clean-up dropped is counted.
 
 # %%
-words = demalib.load_pair(config, muse)
+words = demalib.load_pair(config)
 print(words.src.summary(), words.tgt.summary(), sep="\n")
 
 # %% tags=["nbval-check-output"]
@@ -69,7 +70,7 @@ print(", ".join(words.src.words[i] for i, _ in words.identical[100:110]))
 # the answers (M-step), while the Gaussians around the words become narrower.
 
 # %%
-folder = runs.run_dir(config, results)
+folder = Path(folder) if folder else runs.run_dir(config)
 started = time.perf_counter()
 mapping = demalib.align(words, config, folder / runs.CHECKPOINT)
 seconds = time.perf_counter() - started
@@ -90,8 +91,10 @@ if len(mapping.history):
 # test queries inside the vocabularies.
 
 # %%
-gold = demalib.load_gold(config, muse)
-figures = demalib.measure(mapping, words, gold, config)
+gold = demalib.load_gold(config)
+ways = demalib.retrievers(mapping, words, config.knn)
+judged = demalib.judge_both(ways, words, gold, config)
+figures = demalib.measure(judged, gold)
 demalib.results_table(figures)
 
 # %%
@@ -104,7 +107,6 @@ axes.figure.savefig(folder / "precision.png")
 # Overlapping intervals mean that the two metrics cannot be told apart here.
 
 # %%
-judged = demalib.judge_both(mapping, words, gold, (demalib.Metric("csls"),))
 frames = {name: evaluate.by_frequency(frame["csls"]) for name, frame in judged.items()}
 axes = plots.by_frequency(frames)
 axes.figure.savefig(folder / "by_frequency.png")
@@ -114,9 +116,8 @@ axes.figure.savefig(folder / "by_frequency.png")
 
 # %% tags=["nbval-check-output"]
 sample = ["city", "music", "winter", "doctor"]
-forward, _ = demalib.retrievers(mapping, words)
 for word, row in ((w, words.src.index[w]) for w in sample if w in words.src.index):
-    best = forward.top(row, demalib.Metric("csls"), k=3)
+    best = ways[0].top(row, demalib.Metric("csls"), k=3)
     print(word, "→", ", ".join(words.tgt.words[column] for column in best))
 
 # %% [markdown]

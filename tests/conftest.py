@@ -29,10 +29,12 @@ def real_cache(monkeypatch):
 
 
 @pytest.fixture
-def muse():
+def muse(monkeypatch):
+    """The official dictionaries, where a machine has them."""
     folder = Path(os.environ.get("DEMALIB_TEST_MUSE", MUSE))
     if not folder.is_dir():
         pytest.skip("no MUSE dictionaries on this machine (DEMALIB_TEST_MUSE names their folder)")
+    monkeypatch.setenv("DEMALIB_MUSE", str(folder))
     return folder
 
 

@@ -70,11 +70,15 @@ def test_bundled_files_are_small_and_licensed():
     assert "ShareAlike" in (BUNDLED / "LICENSES.md").read_text()
 
 
-def test_a_muse_folder_comes_first(tmp_path, monkeypatch):
+def test_muse_lexicons_come_from_a_folder(tmp_path, monkeypatch):
     (tmp_path / "crosslingual").mkdir()
     (tmp_path / "crosslingual/en-fr.5000-6500.txt").write_text("cat chat\n")
-    assert load_lexicon("en", "fr", "test", tmp_path).pairs == [("cat", "chat")]
     monkeypatch.setenv("DEMALIB_MUSE", str(tmp_path))
-    assert load_lexicon("en", "fr", "test").pairs == [("cat", "chat")]
+    assert load_lexicon("en", "fr", "test", "muse").pairs == [("cat", "chat")]
+    assert len(load_lexicon("en", "fr", "test")) > 1000  # the bundled one, as before
     with pytest.raises(DataError, match="no de-fr.5000-6500.txt in this MUSE folder; it has en-fr"):
-        load_lexicon("de", "fr", "test", tmp_path)
+        load_lexicon("de", "fr", "test", "muse")
+    with pytest.raises(DataError, match="no bundled lexicon for en-xx; use lexicons 'muse'"):
+        load_lexicon("en", "xx", "test")
+    with pytest.raises(DataError, match="unknown lexicons 'wiktionary'"):
+        load_lexicon("en", "fr", "test", "wiktionary")

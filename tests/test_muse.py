@@ -2,7 +2,7 @@
 
 import pytest
 
-from demalib import align, load_gold, load_pair, measure, preset
+from demalib import align, judge_both, load_gold, load_pair, measure, preset, retrievers
 
 # CSLS P@1 in percent, source to target and back: the prototype's figures
 KNOWN = {
@@ -20,9 +20,10 @@ WANTED = {"en-fr": (75, 72), "en-ja": (52.5, 46), "en-ru": (36, 36)}
 
 
 def figures(pair, solver, muse):
-    config = preset(pair, solver=solver)
-    spaces = load_pair(config, muse)
-    results = measure(align(spaces, config), spaces, load_gold(config, muse), config)
+    config = preset(pair, solver=solver, lexicons="muse")
+    spaces, gold = load_pair(config), load_gold(config)
+    ways = retrievers(align(spaces, config), spaces)
+    results = measure(judge_both(ways, spaces, gold, config), gold)
     got = [100 * by_metric["csls"]["p@1"] for by_metric in results.values()]
     print(pair, solver, [round(p, 1) for p in got])
     return got

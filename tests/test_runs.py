@@ -1,0 +1,109 @@
+import multiprocessing
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from demalib import DataError, preset, runs
+from demalib.cli import main
+from demalib.files import write_json
+
+TRAIN = """
+import json, pathlib, time
+if solver == "procrustes":
+    raise RuntimeError("no good")
+calls = pathlib.Path(log).open("a").write("x")
+pathlib.Path(folder, "metrics.json").write_text(json.dumps(
+    {"pair": pair, "solver": solver, "seed": seed, "seconds": 1.0, "results": {}}))
+"""
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    """A notebook that trains nothing but behaves as 02_train does."""
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "jupyter"))
+    head = 'pair = "en-fr"\nsolver = "em"\nseed = 0\nrecipe = "laptop"\nablate = ""\n'
+    head += 'max_vocab = 5000\nfolder = ""\n'
+    cells = [nbformat.v4.new_code_cell(head, metadata={"tags": ["parameters"]})]
+    source = f"log = {str(tmp_path / 'log')!r}" + TRAIN
+    cells += [nbformat.v4.new_code_cell(source)]
+    path = tmp_path / "train.ipynb"
+    plain = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), path)
+    return path
+
+
+def calls(notebook):
+    log = notebook.with_name("log")
+    return len(log.read_text()) if log.exists() else 0
+
+
+def test_a_run_is_named_after_what_differs_from_its_preset():
+    assert preset("en-fr").name == "em"
+    assert preset("en-fr", ablate="prior", max_vocab=500).name == "em,max_vocab=500,ablate=prior"
+    assert preset("en-es", "paper", solver="gradient").name == "gradient,recipe=paper"
+    assert preset("ja-en", solver="gradient", seed=7, lexicons="muse").name == (
+        "gradient,lexicons=muse"
+    )
+
+
+def test_sweep_runs_what_is_missing_and_names_what_failed(notebook, capsys):
+    sweep = ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--seeds", "0", "1"]
+    assert main([*sweep, "--solvers", "em"]) == 0
+    assert calls(notebook) == 2
+    folder = runs.results_dir() / "runs" / "en-fr"
+    assert sorted(p.name for p in (folder / "em" / "1").iterdir()) == [
+        "metrics.json",
+        "train.ipynb",
+    ]
+    capsys.readouterr()
+    assert main([*sweep, "--solvers", "em", "procrustes"]) == 2  # em is there, procrustes fails
+    assert calls(notebook) == 2
+    out, err = capsys.readouterr()
+    assert "skipped    2" in out and "failed     2" in out
+    assert "2 runs failed" in err and "RuntimeError: no good" in err
+    assert not (folder / "procrustes").exists()
+    kept = runs.work_dir(folder / "procrustes" / "0") / "train.ipynb"
+    assert "no good" in kept.read_text() and str(kept) in err
+    assert [m["seed"] for m in runs.finished_runs()] == [0, 1]
+
+
+def test_a_run_is_repeated_on_demand_and_the_old_one_stays_until_then(notebook, capsys):
+    assert main(["run", str(notebook), "-p", "seed", "5"]) == 0
+    folder = runs.run_dir(preset("en-fr", seed=5, max_vocab=5000))
+    (folder / "note").write_text("old")
+    assert main(["run", str(notebook), "-p", "seed", "5", "-p", "solver", "procrustes"]) == 2
+    assert (folder / "note").exists()
+    assert main(["run", str(notebook), "-p", "seed", "5"]) == 0
+    assert calls(notebook) == 2 and not (folder / "note").exists()
+    assert not list((runs.results_dir() / "runs" / runs.UNFINISHED).rglob(".old-*"))
+
+
+def _build(folder: Path, log: Path) -> None:
+    def build(work: Path) -> None:
+        with log.open("a") as file:
+            file.write("x")
+        write_json(work / "metrics.json", {"seed": os.getpid()})
+
+    runs.build_run(folder, build)
+
+
+def test_of_two_processes_one_builds_the_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
+    folder, spawn = tmp_path / "runs/en-fr/em/0", multiprocessing.get_context("fork")
+    jobs = [spawn.Process(target=_build, args=(folder, tmp_path / "log")) for _ in range(4)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert (tmp_path / "log").read_text() == "x" and runs.read_metrics(folder)["seed"]
+
+
+def test_unreadable_figures_say_so(tmp_path):
+    with pytest.raises(DataError, match="no figures here"):
+        runs.read_metrics(tmp_path)
+    (tmp_path / "metrics.json").write_text("{")
+    with pytest.raises(DataError, match="not JSON"):
+        runs.read_metrics(tmp_path)
