@@ -134,7 +134,7 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
         pair: ``en-fr``, or ``fr-en`` for the other way round.
         recipe: ``laptop``, or the paper's loop as ``paper`` (the text), ``script`` (the
             released scripts) or ``fixed`` (the scripts with known slips mended).
-        **overrides: Any field of :class:`Config`.
+        **overrides: Any field of :class:`Config`; an empty text keeps the preset's.
 
     Raises:
         DataError: The pair, the recipe or a field is unknown; the message lists the known ones.
@@ -157,6 +157,7 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
         raise DataError(
             f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}"
         )
+    overrides = {name: value for name, value in overrides.items() if value != ""}
     chosen = RECIPES[recipe] | (_script_settings(pair) if recipe != "laptop" else {})
     if recipe == "paper" and "ja" in pair.split("-"):
         chosen |= {"components": 10_000, "batch": 1024}  # Section 5.2; the script says 20000, 2048

@@ -31,7 +31,8 @@ recipe = "laptop"  # hyper-parameters, or the paper's loop as paper, script or f
 ablate = ""  # part of the objective to leave out, density, cycle, identical or prior
 max_vocab = 5000  # most frequent words per side, 0 takes all of them
 exclude_test = False  # leave identical words of the test lexicon out of the hint
-lexicons = "bundled"  # dictionaries to judge by, or muse for those of the paper
+vectors = ""  # registry, or muse for the paper's; what the pair has if empty
+lexicons = ""  # dictionaries, bundled or muse, likewise
 folder = ""  # where to keep this run, its own place in results if empty
 
 # %%
@@ -44,7 +45,7 @@ from demalib import evaluate, plots, runs
 plots.style()
 config = demalib.preset(
     pair, recipe, solver=solver, seed=seed, ablate=ablate, max_vocab=max_vocab,
-    exclude_test=exclude_test, lexicons=lexicons,
+    exclude_test=exclude_test, vectors=vectors, lexicons=lexicons,
 )  # fmt: skip
 config
 

@@ -1,4 +1,6 @@
+import http.server
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +64,38 @@ def planted(rng, n=600, d=16, noise=0.02, shared=100):
 def one_thread(request):
     """Tiny tensors gain nothing from more threads; marked tests get all of them."""
     torch.set_num_threads((os.cpu_count() or 1) if request.node.get_closest_marker("heavy") else 1)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A stand-in for MUSE's host; ``cut`` and ``page`` in a path make it misbehave."""
+    root = tmp_path / "www"
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(root))
+
+        def do_GET(self):
+            if "wiki.cut" in self.path:
+                self.send_response(200)
+                self.send_header("Content-Length", "1000000")
+                self.end_headers()
+                self.wfile.write(b"2 2\na 1 2\n")
+            elif "wiki.pag" in self.path:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<?xml version='1.0'?><Error>AccessDenied</Error>")
+            elif "wiki.err" in self.path:
+                self.send_error(500)
+            else:
+                super().do_GET()
+
+        def log_message(self, *args):
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    monkeypatch.setenv("DEMALIB_MUSE_URL", f"http://127.0.0.1:{httpd.server_port}")
+    yield root
+    httpd.shutdown()
+    httpd.server_close()

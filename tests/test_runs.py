@@ -3,10 +3,12 @@ import os
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
-from demalib import DataError, preset, runs
+from demalib import DataError, Embedding, preset, runs, save_embedding
 from demalib.cli import main
+from demalib.config import PAPER_LANGS, PAPER_PAIRS
 from demalib.files import write_json
 
 TRAIN = """
@@ -107,3 +109,42 @@ def test_unreadable_figures_say_so(tmp_path):
     (tmp_path / "metrics.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
         runs.read_metrics(tmp_path)
+
+
+@pytest.fixture
+def muse_host(server, rng, tmp_path, monkeypatch):
+    """A host with small vectors and dictionaries of every language of the paper."""
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path / "results"))
+    for folder in ("fasttext/vectors-wiki", "arrival/dictionaries"):
+        (server / folder).mkdir(parents=True)
+    x = rng.standard_normal((400, 12)).astype(np.float32)
+    for lang in ("en", *PAPER_LANGS):
+        turn, _ = np.linalg.qr(rng.standard_normal((12, 12)))
+        words = [f"both{i}" if i < 60 else f"{lang}{i}" for i in range(400)]
+        y = (x @ turn + 0.02 * rng.standard_normal((400, 12))).astype(np.float32)
+        save_embedding(server / f"fasttext/vectors-wiki/wiki.{lang}.vec", Embedding(words, y, lang))
+        for split, (low, high) in {"0-5000": (60, 200), "5000-6500": (200, 400)}.items():
+            lines = [(f"en{i}", f"{lang}{i}") for i in range(low, high)]
+            for a, b, flip in (("en", lang, 1), (lang, "en", -1)):
+                text = "".join(" ".join(line[::flip]) + "\n" for line in lines)
+                (server / f"arrival/dictionaries/{a}-{b}.{split}.txt").write_text(text)
+    return server
+
+
+@pytest.mark.parametrize("pair", PAPER_PAIRS)
+def test_every_pair_of_the_paper_runs_when_its_vectors_are_there(muse_host, pair):
+    muse = {"vectors": "muse", "lexicons": "muse"}
+    for recipe, solver in (("laptop", "em"), ("laptop", "procrustes"), ("script", "gradient")):
+        short = {"steps": 4, "validate_every": 2} if solver == "gradient" else {}
+        metrics = runs.solve(preset(pair, recipe, solver=solver, **muse, **short))
+        assert metrics["vectors"] == "muse" and metrics["identical_words"] == 60
+        for figures in metrics["results"].values():
+            assert figures["csls"]["queries"] == 200
+            assert figures["csls"]["p@1"] > 0.95 or solver == "gradient"
+
+
+def test_the_train_notebook_downloads_and_runs_a_pair_of_the_paper(muse_host, capsys):
+    notebook = Path(__file__).parents[1] / "notebooks" / "02_train.ipynb"
+    assert main(["run", str(notebook), "-p", "pair", "en-es", "-p", "max_vocab", "0"]) == 0
+    assert "en-es, solver em, seed 0" in capsys.readouterr().out
+    assert runs.read_metrics(runs.run_dir(preset("en-es")))["results"]["es-en"]["csls"]["p@1"] > 0.9

@@ -1,7 +1,5 @@
-import http.server
 import os
 import shutil
-import threading
 
 import numpy as np
 import pytest
@@ -85,48 +83,13 @@ def test_a_wrong_hash_is_said_and_nothing_is_kept(real_cache, monkeypatch, tmp_p
 # ---------------------------------------------------------------- MUSE, over loopback
 
 
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    """A stand-in for MUSE's host; ``cut`` and ``page`` in a path make it misbehave."""
-    root = tmp_path / "www"
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=str(root))
-
-        def do_GET(self):
-            if "wiki.cut" in self.path:
-                self.send_response(200)
-                self.send_header("Content-Length", "1000000")
-                self.end_headers()
-                self.wfile.write(b"2 2\na 1 2\n")
-            elif "wiki.pag" in self.path:
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(b"<?xml version='1.0'?><Error>AccessDenied</Error>")
-            elif "wiki.err" in self.path:
-                self.send_error(500)
-            else:
-                super().do_GET()
-
-        def log_message(self, *args):
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    monkeypatch.setenv("DEMALIB_MUSE_URL", f"http://127.0.0.1:{httpd.server_port}")
-    yield root
-    httpd.shutdown()
-    httpd.server_close()
-
-
 def test_muse_vectors_and_lexicons_are_downloaded_once(server):
     (server / "fasttext/vectors-wiki").mkdir(parents=True)
     (server / "arrival/dictionaries").mkdir(parents=True)
     (server / "fasttext/vectors-wiki/wiki.es.vec").write_text("1 2\nhola 1 2\n")
     (server / "arrival/dictionaries/en-es.5000-6500.txt").write_text("hello hola\n")
     assert fetch_muse_vectors("es").read_text() == "1 2\nhola 1 2\n"
-    assert load_lexicon("en", "es", "test").pairs == [("hello", "hola")]
+    assert load_lexicon("en", "es", "test", "muse").pairs == [("hello", "hola")]
     shutil.rmtree(server)
     assert fetch_muse_vectors("es").read_text() == "1 2\nhola 1 2\n"  # from the cache
 
