@@ -19,12 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from demalib import plots
+from demalib.config import preset
 from demalib.density import log_density, rank_log_prior, sample_mixture, word_weights
-from demalib.files import write_json
+from demalib.em import fit_em
+from demalib.files import write_aside, write_json
+from demalib.mapping import Mapping
+from demalib.pipeline import judge_both, load_gold, load_pair, measure, retrievers
 from demalib.runs import project_root
+from demalib.train import fit_gradient
 
 
 def in_turn(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -150,7 +157,61 @@ def vectors(n: int = 200_000, d: int = 300) -> dict[str, Any]:
     return {"words": n, "d": d, "matrix_mb": matrix, **_ratios("demalib", seconds, peak)}
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {"density": density, "vectors": vectors}
+# ---------------------------------------------------------------- solvers
+
+
+def solvers(pair: str = "en-fr") -> dict[str, Any]:
+    """P@1 of both solvers over the seconds they spent; judging them does not count.
+
+    Returns:
+        A curve per solver (seconds, and P@1 by direction), and how much of the gradient loop's
+        time EM needs to reach the loop's last mean P@1. Also ``results/figures/solvers.png``.
+    """
+    muse = "muse" if os.environ.get("DEMALIB_MUSE") else ""
+    config = preset(pair, lexicons=muse, validate_every=25)
+    words, gold, curves = load_pair(config), load_gold(config), {}
+    for name, fit in (("em", fit_em), ("gradient", fit_gradient)):
+        curve, spent, started = [], [0.0], time.perf_counter()
+
+        def watch(_: int, W_xy: torch.Tensor, W_yx: torch.Tensor) -> dict[str, float]:
+            paused = time.perf_counter()
+            seconds = paused - started - spent[0]  # noqa: B023 (called before the next solver)
+            ways = retrievers(Mapping.of(W_xy, W_yx, words, config), words)
+            results = measure(judge_both(ways, words, gold, config), gold)
+            row = {way: figures["csls"]["p@1"] for way, figures in results.items()}
+            curve.append({"seconds": seconds} | row)  # noqa: B023
+            spent[0] += time.perf_counter() - paused  # noqa: B023
+            return row
+
+        mapping = fit(words, config, watch=watch)
+        watch(0, mapping.W_xy, mapping.W_yx)
+        curves[name] = curve
+    _draw_solvers(curves)
+    return {"pair": pair, "lexicons": gold.forward.name, "curves": curves, **_sooner(curves)}
+
+
+def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, float]:
+    """When each solver first reaches the gradient loop's last mean P@1."""
+    frames = {name: pd.DataFrame(curve).set_index("seconds") for name, curve in curves.items()}
+    level = frames["gradient"].mean(axis=1).iloc[-1]
+    first = {name: float(f.index[f.mean(axis=1) >= level].min()) for name, f in frames.items()}
+    return {"level": float(level), "seconds_to_level": first,
+            "time_ratio": first["em"] / frames["gradient"].index[-1]}  # fmt: skip
+
+
+def _draw_solvers(curves: dict[str, list[dict[str, float]]]) -> None:
+    plots.style()
+    ax = plots.solvers({name: pd.DataFrame(curve) for name, curve in curves.items()})
+    out = project_root() / "results" / "figures" / "solvers.png"
+    with write_aside(out) as aside:
+        ax.figure.savefig(aside, format="png")
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "density": density,
+    "vectors": vectors,
+    "solvers": solvers,
+}
 
 
 def main(names: list[str]) -> None:

@@ -71,13 +71,13 @@ class Config:
     sigma2_tgt: float = 0.01
     tau: float = 2.0
     cycle_weight: float = 0.5
-    identical_weight: float = 10.0
+    identical_weight: float = 60.0
     max_identical: int = 0
     reduction: str = "mean"
     sampling: str = "uniform"
     batch: int = 512
-    steps: int = 600
-    rate: float = 2e-2
+    steps: int = 400
+    rate: float = 3e-2
     schedule: str = "one-cycle"
     validate_every: int = 100
     patience: int = 0
@@ -116,7 +116,7 @@ SCRIPTS: dict[str, dict[str, Any]] = {
            "sigma2_src": 0.02},
 }  # fmt: skip
 _LOOP = {"components": 20_000, "batch": 2048, "steps": 150_000, "rate": 1e-3, "schedule": "decay",
-         "validate_every": 5000, "selection": "unsupervised"}  # fmt: skip
+         "identical_weight": 10.0, "validate_every": 5000, "selection": "unsupervised"}  # fmt: skip
 RECIPES: dict[str, dict[str, Any]] = {
     "laptop": {},  # minutes on two cores, for the registry's vectors
     # the text: words drawn by frequency, a sum over the identical words, a held-out train set

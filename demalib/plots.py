@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
@@ -91,4 +92,95 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
         ax.text(x_end, floor, name, va="center", color=color)
     ax.set(xticks=range(len(bins)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.4, len(bins) - 0.3))
     ax.set(xlabel="frequency rank of the query (1 = most frequent)", xticklabels=bins)
+    return ax
+
+
+def solvers(curves: dict[str, pd.DataFrame]) -> Axes:
+    """P@1 over the time spent solving: a colour per solver, a line style per direction.
+
+    Args:
+        curves: By solver, a column ``seconds`` and a column per direction, shares.
+    """
+    ax = plt.subplots(figsize=(6.4, 3.6))[1]
+    for i, (name, curve) in enumerate(curves.items()):
+        ways = [column for column in curve if column != "seconds"]
+        for way, line in zip(ways, ("-", "--"), strict=False):
+            ax.plot(curve["seconds"], 100 * curve[way], line, color=f"C{i}", marker=".")
+        last = curve.iloc[-1]
+        ax.text(last["seconds"] * 1.02, 100 * last[ways].mean(), name, color=f"C{i}", va="center")
+    arrows = [way.replace("-", " → ") for way in ways]
+    ax.plot([], [], "-", color="0.3", label=arrows[0])
+    ax.plot([], [], "--", color="0.3", label=arrows[-1])
+    ax.legend(frameon=False, loc="lower right")
+    ax.set(xlabel="time spent solving (seconds, two cores)", ylabel="P@1 (%)", ylim=(0, 100))
+    ax.set_xlim(0, 1.18 * max(curve["seconds"].max() for curve in curves.values()))
+    return ax
+
+
+def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
+    """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
+
+    Args:
+        table: What :func:`demalib.tables.beside_paper` returned.
+        system: Which row of the paper.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(5, 4.6))[1]
+    rows = table[table["system"] == system]
+    ways = list(rows["direction"].unique())
+    paper = rows.drop_duplicates("direction")
+    ax.scatter(paper["paper"], range(len(ways)), marker="D", s=42, facecolors="none",
+               edgecolors="0.2", zorder=3, label="the paper, its vectors and test words")  # fmt: skip
+    done = rows[rows["seeds"] > 0]
+    for i, data in enumerate((("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))):
+        some = done[(done["vectors"] == data[0]) & (done["lexicons"] == data[1])]
+        at = [ways.index(way) for way in some["direction"]]
+        error = [some["p@1"] - some["low"], some["high"] - some["p@1"]]
+        label = f"ours, {data[0]} vectors, {data[1]} test words" if at else None
+        ax.errorbar(some["p@1"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3, label=label)
+    for at, way in enumerate(ways):
+        if way not in set(done["direction"]):
+            box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
+            ax.text(2, at, "not run", va="center", fontsize=9, color="0.4", bbox=box)
+    ax.set(yticks=range(len(ways)), xlim=(0, 100), ylim=(len(ways) - 0.4, -0.6), xlabel="P@1 (%)")
+    ax.set_yticklabels([way.replace("-", " → ") for way in ways])
+    return ax
+
+
+def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
+    """Histograms of cosines, a colour per kind of word pair, labelled at their tops.
+
+    Args:
+        groups: Cosines, (n,), by kind.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(4.6, 3))[1]
+    edges = np.linspace(-0.4, 1, 57)
+    for i, (kind, values) in enumerate(groups.items()):
+        share = 100 * np.histogram(values, edges)[0] / len(values)
+        ax.stairs(share, edges, fill=True, alpha=0.45, color=f"C{i}")
+        ax.stairs(share, edges, color=f"C{i}", label=kind)
+    ax.set(xlabel="cosine of the two words", ylabel="share of the pairs (%)", xlim=(-0.4, 1))
+    return ax
+
+
+def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """AUC with intervals: a line per map, a colour per what translations are told apart from.
+
+    Args:
+        table: Columns ``map``, ``against``, ``auc``, ``low`` and ``high``, shares.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6.4, 2.8))[1]
+    maps = list(table["map"].unique())
+    for i, (kind, some) in enumerate(table.groupby("against", sort=False)):
+        at = [maps.index(name) for name in some["map"]]
+        error = [some["auc"] - some["low"], some["high"] - some["auc"]]
+        ax.errorbar(some["auc"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3)
+        ax.text(some["auc"].iloc[-1], len(maps) - 0.55, kind, ha="center", va="top", color=f"C{i}")
+    ax.axvline(0.5, color="0.4", linestyle="--", linewidth=1.2)
+    ax.text(0.5, -0.6, "coin toss", ha="center", va="bottom", fontsize=9, color="0.4")
+    ax.set(yticks=range(len(maps)), xlim=(0.4, 1), ylim=(len(maps) - 0.2, -0.6))
+    ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
+    ax.set_yticklabels(maps)
     return ax

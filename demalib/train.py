@@ -27,18 +27,19 @@ from demalib.mapping import Mapping, Pair, Watch
 from demalib.refine import dictionary_cosine
 from demalib.retrieval import Metric, Retriever
 
+# A short run must forget its first gradients, which are far larger than its last ones.
+BETAS = {"one-cycle": (0.9, 0.98), "decay": (0.9, 0.999)}
+
 
 def learning_rate(config: Config, step: int) -> float:
     """Adam's step size at a step, counted from 0.
 
     ``decay`` is the released code's: times 0.999999 at every step. ``one-cycle`` rises along a
-    cosine to ``config.rate`` in the first 30 % of the steps and falls to nothing in the rest.
+    cosine to ``config.rate`` in the first tenth of the steps and falls to nothing in the rest.
     """
     if config.schedule == "decay":
         return config.rate * 0.999999**step
-    if config.schedule != "one-cycle":
-        raise DataError(f"unknown schedule {config.schedule!r}; use 'decay' or 'one-cycle'")
-    peak = max(1.0, 0.3 * config.steps)
+    peak = max(1.0, 0.1 * config.steps)
     if step < peak:
         return config.rate * (1 + 24 * 0.5 * (1 - math.cos(math.pi * step / peak))) / 25
     left = (step - peak) / max(1.0, config.steps - peak)
@@ -61,10 +62,13 @@ class State:
     @classmethod
     def fresh(cls, pair: Pair, config: Config, start: Mapping | None) -> State:
         """Random orthogonal maps (Section 5.2), or those of another solver."""
+        if config.schedule not in BETAS:
+            raise DataError(f"unknown schedule {config.schedule!r}; use {' or '.join(BETAS)}")
         generator = torch.Generator().manual_seed(config.seed)
         given = (start.W_xy, start.W_yx) if start else (None, None)
         flows = tuple(LinearFlow(pair.src.dim, generator, W) for W in given)
-        return cls(flows, torch.optim.Adam([flow.W for flow in flows], config.rate), generator)
+        adam = torch.optim.Adam([f.W for f in flows], config.rate, BETAS[config.schedule])
+        return cls(flows, adam, generator)
 
     def save(self, path: Path, signature: str) -> None:
         """Write a checkpoint, whole or not at all."""
