@@ -159,13 +159,15 @@ def execute(notebook: Path, out: Path, params: dict[str, Any]) -> None:
     from traitlets.config import Config as TraitConfig
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    # sockets in the file system: no ports to collide with when many runs share a machine
-    transport = TraitConfig(KernelManager={"transport": "ipc"} if os.name == "posix" else {})
     try:
-        papermill.execute_notebook(
-            str(notebook), str(out), parameters=params, cwd=str(notebook.parent),
-            kernel_name="python3", progress_bar=os.isatty(2), config=transport,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="demalib-") as sockets:
+            # sockets in the file system: no ports to collide with when many runs share a machine
+            ipc = {"transport": "ipc", "ip": f"{sockets}/kernel"} if os.name == "posix" else {}
+            papermill.execute_notebook(
+                str(notebook), str(out), parameters=params, cwd=str(notebook.parent),
+                kernel_name="python3", progress_bar=os.isatty(2),
+                config=TraitConfig(KernelManager=ipc),
+            )  # fmt: skip
     except papermill.PapermillExecutionError as error:
         raise DataError(
             f"{notebook.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} "
