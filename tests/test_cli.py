@@ -51,6 +51,16 @@ def test_evaluate_as_a_table_with_a_reverse_lexicon(files, capsys):
     assert "P@1" in out and "copy P@1" in out and "50%" in out
 
 
+def test_evaluate_reads_words_as_align_did(files, capsys):
+    for name in ("aa.vec", "bb.vec", "test.txt"):
+        text = (files / name).read_text().replace("src", "SRC").replace("tgt", "TGT")
+        (files / name).write_text(text)
+    align(files, "--case", "keep")
+    capsys.readouterr()
+    assert main(["evaluate", str(files / "out"), "--lexicon", str(files / "test.txt")]) == 0
+    assert "200" in capsys.readouterr().out
+
+
 def test_errors_are_one_line_with_exit_code_2(files, capsys):
     (files / "bb.vec").write_text("<html>")
     assert align(files) == 2
