@@ -1,0 +1,78 @@
+"""Figures of the tables: ours beside the paper's, and how similar words are (Tables 1 to 3)."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+
+def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
+    """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
+
+    Args:
+        table: What :func:`demalib.tables.beside_paper` returned.
+        system: Which row of the paper.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(5, 4.6))[1]
+    rows = table[table["system"] == system]
+    ways = list(rows["direction"].unique())
+    paper = rows.drop_duplicates("direction")
+    ax.scatter(paper["paper"], range(len(ways)), marker="D", s=42, facecolors="none",
+               edgecolors="0.2", zorder=3, label="the paper, its vectors and test words")  # fmt: skip
+    done = rows[rows["seeds"] > 0]
+    for i, data in enumerate((("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))):
+        some = done[(done["vectors"] == data[0]) & (done["lexicons"] == data[1])]
+        at = [ways.index(way) for way in some["direction"]]
+        error = [some["p@1"] - some["low"], some["high"] - some["p@1"]]
+        label = f"ours, {data[0]} vectors, {data[1]} test words" if at else None
+        ax.errorbar(some["p@1"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3, label=label)
+    for at, way in enumerate(ways):
+        if way not in set(done["direction"]):
+            box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
+            ax.text(2, at, "not run", va="center", fontsize=9, color="0.4", bbox=box)
+    ax.set(yticks=range(len(ways)), xlim=(0, 100), ylim=(len(ways) - 0.4, -0.6), xlabel="P@1 (%)")
+    ax.set_yticklabels([way.replace("-", " → ") for way in ways])
+    return ax
+
+
+def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
+    """Histograms of cosines, a colour per kind of word pair, labelled at their tops.
+
+    Args:
+        groups: Cosines, (n,), by kind.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(4.6, 3))[1]
+    edges = np.linspace(-0.4, 1, 57)
+    for i, (kind, values) in enumerate(groups.items()):
+        share = 100 * np.histogram(values, edges)[0] / len(values)
+        ax.stairs(share, edges, fill=True, alpha=0.45, color=f"C{i}")
+        ax.stairs(share, edges, color=f"C{i}", label=kind)
+    ax.set(xlabel="cosine of the two words", ylabel="share of the pairs (%)", xlim=(-0.4, 1))
+    return ax
+
+
+def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """AUC with intervals: a line per map, a colour per what translations are told apart from.
+
+    Args:
+        table: Columns ``map``, ``against``, ``auc``, ``low`` and ``high``, shares.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6.4, 2.8))[1]
+    maps = list(table["map"].unique())
+    for i, (kind, some) in enumerate(table.groupby("against", sort=False)):
+        at = [maps.index(name) + 0.2 * (i - 0.5) for name in some["map"]]
+        error = [some["auc"] - some["low"], some["high"] - some["auc"]]
+        ax.errorbar(some["auc"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3)
+        x, y = some["auc"].iloc[-1], len(maps) - 0.65
+        ax.text(x, y, kind, ha="center", va="top", fontsize=11, color=f"C{i}")
+    ax.axvline(0.5, color="0.4", linestyle="--", linewidth=1.2)
+    ax.text(0.5, -0.6, "coin toss", ha="center", va="bottom", fontsize=9, color="0.4")
+    ax.set(yticks=range(len(maps)), xlim=(0.4, 1.04), ylim=(len(maps) - 0.1, -0.6))
+    ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
+    ax.set_yticklabels(maps)
+    return ax
