@@ -91,6 +91,21 @@ def summarise(judged: pd.DataFrame, lexicon: Lexicon, seed: int = 0) -> dict:
     }
 
 
+def check_pairs(pairs: Tensor, src: Embedding, tgt: Embedding, lexicon: Lexicon) -> tuple[int, int]:
+    """How many pairs of an induced dictionary are right, and how many could be judged.
+
+    Args:
+        pairs: Row numbers, source first, ``(n, 2)``.
+        src: The source words.
+        tgt: The target words.
+        lexicon: Test pairs, query first; only pairs of its covered queries are judged.
+    """
+    known = {(int(q), int(t)) for q, t in lexicon.rows(src, tgt)}
+    covered = {query for query, _ in known}
+    judged = [(q, t) for q, t in pairs.tolist() if q in covered]
+    return sum(pair in known for pair in judged), len(judged)
+
+
 def by_frequency(
     judged: pd.DataFrame, edges: tuple[int, ...] = (1000, 5000, 10_000)
 ) -> pd.DataFrame:

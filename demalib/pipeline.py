@@ -6,19 +6,21 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from demalib.config import Config
 from demalib.em import fit_em
-from demalib.evaluate import judge, summarise
+from demalib.evaluate import bootstrap, check_pairs, judge, paired_bootstrap, summarise
 from demalib.files import DataError
 from demalib.lexicon import Lexicon, load_lexicon
 from demalib.mapping import Mapping, Pair, make_pair
-from demalib.refine import fit_identical, fit_procrustes
+from demalib.refine import fit_identical, fit_procrustes, iter_refine
 from demalib.retrieval import Metric, Retriever
 from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.store import read_vectors
@@ -113,7 +115,11 @@ def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, 
 
 
 def judge_both(
-    ways: tuple[Retriever, Retriever], pair: Pair, gold: Gold, config: Config
+    ways: tuple[Retriever, Retriever],
+    pair: Pair,
+    gold: Gold,
+    config: Config,
+    metrics: tuple[str, ...] = ("csls", "csls-d"),
 ) -> dict[str, dict[str, pd.DataFrame]]:
     """What :func:`demalib.evaluate.judge` says of every query, by direction and metric.
 
@@ -122,13 +128,14 @@ def judge_both(
         pair: The two spaces.
         gold: Test lexicons.
         config: Constants of CSLS-D: the variance of the components that are searched, and tau.
+        metrics: Names of the metrics.
     """
     judged = {}
     sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
     for way, (src, tgt, sigma2), lexicon in zip(ways, sides, gold, strict=True):
-        metrics = (Metric("csls"), Metric("csls-d", sigma2=sigma2, tau=config.tau))
         judged[f"{src.lang}-{tgt.lang}"] = {
-            metric.name: judge(way, src, tgt, lexicon, metric) for metric in metrics
+            name: judge(way, src, tgt, lexicon, Metric(name, sigma2=sigma2, tau=config.tau))
+            for name in metrics
         }
     return judged
 
@@ -139,6 +146,41 @@ def measure(judged: dict[str, dict[str, pd.DataFrame]], gold: Gold) -> dict[str,
         direction: {name: summarise(frame, lexicon) for name, frame in frames.items()}
         for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
     }
+
+
+def follow_refinement(
+    pair: Pair, W: Tensor, config: Config, rounds: int, lexicon: Lexicon
+) -> pd.DataFrame:
+    """Refine a map and judge it after every round, source to target under CSLS; a report only.
+
+    Args:
+        pair: The two spaces.
+        W: The map to start from, ``(d, d)``.
+        config: Mode, rank cut-off and k of the dictionaries.
+        rounds: How many; round 0 is the start, which has no dictionary.
+        lexicon: Test pairs; nothing is chosen by them.
+
+    Returns:
+        A row per round: ``p@1`` with ``low`` and ``high``, and that of the ``copy`` baseline; its
+        ``gain`` over the start with ``gain_low`` and ``gain_high`` (paired bootstrap); the ``pairs`` of the dictionary, their
+        mean ``cosine`` under the new map, how many could be ``judged`` and are ``right``.
+    """
+    rows, start = [], None
+    for W, found in chain([(W, None)], iter_refine(pair, W, config, rounds)):  # noqa: B020
+        way = Retriever(pair.x @ W, pair.y, config.knn)
+        frame = judge(way, pair.src, pair.tgt, lexicon, Metric())
+        start = frame if start is None else start
+        gain = paired_bootstrap(frame, start)
+        row = {"round": len(rows), "p@1": (frame["position"] <= 1).mean()}
+        row["copy"] = frame["copied"].mean()
+        row["low"], row["high"] = bootstrap(frame["position"] <= 1)
+        row["gain"], (row["gain_low"], row["gain_high"]) = gain["difference"], gain["ci95"]
+        if found is not None:
+            row["right"], row["judged"] = check_pairs(found, pair.src, pair.tgt, lexicon)
+            row["pairs"], (i, j) = len(found), found.T
+            row["cosine"] = float((way.mapped[i] * way.targets[j]).sum(dim=1).mean())
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float) -> dict:

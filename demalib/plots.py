@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
 
 
 def style() -> None:
@@ -117,70 +118,166 @@ def solvers(curves: dict[str, pd.DataFrame]) -> Axes:
     return ax
 
 
-def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
-    """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
+def ablations(table: pd.DataFrame) -> list[Axes]:
+    """Points of P@1 lost when a part is left out: ours as dots, the paper's as diamonds.
 
     Args:
-        table: What :func:`demalib.tables.beside_paper` returned.
-        system: Which row of the paper.
-        ax: Where to draw; a new figure if left out.
+        table: What :func:`demalib.tables.ablations` returned.
     """
-    ax = ax or plt.subplots(figsize=(5, 4.6))[1]
-    rows = table[table["system"] == system]
-    ways = list(rows["direction"].unique())
-    paper = rows.drop_duplicates("direction")
-    ax.scatter(paper["paper"], range(len(ways)), marker="D", s=42, facecolors="none",
-               edgecolors="0.2", zorder=3, label="the paper, its vectors and test words")  # fmt: skip
-    done = rows[rows["seeds"] > 0]
-    for i, data in enumerate((("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))):
-        some = done[(done["vectors"] == data[0]) & (done["lexicons"] == data[1])]
-        at = [ways.index(way) for way in some["direction"]]
+    ways, rows = list(table["direction"].unique()), table[table["ablate"] != "nothing"]
+    parts = list(rows["ablate"].unique())
+    figure, axes = plt.subplots(1, len(ways), figsize=(1.2 + 2.5 * len(ways), 2.8), sharey=True,
+                                squeeze=False)  # fmt: skip
+    for ax, way in zip(axes[0], ways, strict=True):
+        some = rows[rows["direction"] == way]
+        at = [parts.index(part) for part in some["ablate"]]
         error = [some["p@1"] - some["low"], some["high"] - some["p@1"]]
-        label = f"ours, {data[0]} vectors, {data[1]} test words" if at else None
-        ax.errorbar(some["p@1"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3, label=label)
-    for at, way in enumerate(ways):
-        if way not in set(done["direction"]):
-            box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
-            ax.text(2, at, "not run", va="center", fontsize=9, color="0.4", bbox=box)
-    ax.set(yticks=range(len(ways)), xlim=(0, 100), ylim=(len(ways) - 0.4, -0.6), xlabel="P@1 (%)")
-    ax.set_yticklabels([way.replace("-", " → ") for way in ways])
-    return ax
+        ax.errorbar(some["lost"], at, xerr=error, fmt="o", color="C0", capsize=3, label="ours")
+        ax.scatter(some["paper_lost"], at, marker="D", s=42, facecolors="none", edgecolors="0.2",
+                   label="the paper", zorder=3)  # fmt: skip
+        ax.axvline(0, color="0.4", linestyle="--", linewidth=1.2)
+        ax.set(
+            title=way.replace("-", " → "), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5)
+        )
+        ax.set_yticklabels([f"without {part}" for part in parts])
+    figure.supxlabel("P@1 lost against the full model (points)", fontsize=12)
+    keys = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    return list(axes[0])
 
 
-def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
-    """Histograms of cosines, a colour per kind of word pair, labelled at their tops.
-
-    Args:
-        groups: Cosines, (n,), by kind.
-        ax: Where to draw; a new figure if left out.
-    """
-    ax = ax or plt.subplots(figsize=(4.6, 3))[1]
-    edges = np.linspace(-0.4, 1, 57)
-    for i, (kind, values) in enumerate(groups.items()):
-        share = 100 * np.histogram(values, edges)[0] / len(values)
-        ax.stairs(share, edges, fill=True, alpha=0.45, color=f"C{i}")
-        ax.stairs(share, edges, color=f"C{i}", label=kind)
-    ax.set(xlabel="cosine of the two words", ylabel="share of the pairs (%)", xlim=(-0.4, 1))
-    return ax
-
-
-def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """AUC with intervals: a line per map, a colour per what translations are told apart from.
+def effects(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Differences of P@1 with 95 % intervals, a line for each: which of them is not zero?
 
     Args:
-        table: Columns ``map``, ``against``, ``auc``, ``low`` and ``high``, shares.
+        table: Columns ``difference`` (its name), ``direction``, ``effect``, ``low``, ``high``,
+            in points of P@1; drawn from top to bottom in this order.
         ax: Where to draw; a new figure if left out.
     """
-    ax = ax or plt.subplots(figsize=(6.4, 2.8))[1]
-    maps = list(table["map"].unique())
-    for i, (kind, some) in enumerate(table.groupby("against", sort=False)):
-        at = [maps.index(name) for name in some["map"]]
-        error = [some["auc"] - some["low"], some["high"] - some["auc"]]
-        ax.errorbar(some["auc"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3)
-        ax.text(some["auc"].iloc[-1], len(maps) - 0.55, kind, ha="center", va="top", color=f"C{i}")
-    ax.axvline(0.5, color="0.4", linestyle="--", linewidth=1.2)
-    ax.text(0.5, -0.6, "coin toss", ha="center", va="bottom", fontsize=9, color="0.4")
-    ax.set(yticks=range(len(maps)), xlim=(0.4, 1), ylim=(len(maps) - 0.2, -0.6))
-    ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
-    ax.set_yticklabels(maps)
+    names = list(table["difference"].unique())
+    ax = ax or plt.subplots(figsize=(8, 1 + 0.45 * len(names)))[1]
+    ax.axvline(0, color="0.2", linewidth=1.2)
+    for i, (direction, rows) in enumerate(table.groupby("direction", sort=False)):
+        y = [names.index(name) + 0.3 * (i - 0.5) for name in rows["difference"]]
+        error = [rows["effect"] - rows["low"], rows["high"] - rows["effect"]]
+        ax.errorbar(rows["effect"], y, xerr=error, fmt="os"[i], color=f"C{i}", capsize=3)
+        label = f"{'●■'[i]} {direction.replace('-', ' → ')}"
+        ax.text(0.3 * i, 1.02, label, color=f"C{i}", transform=ax.transAxes)
+    ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6), xlabel="effect on P@1 (points)")
+    ax.set_yticklabels(names)
+    ax.grid(axis="y", visible=False)
     return ax
+
+
+def hubness(counts: pd.DataFrame) -> list[Axes]:
+    """Histograms of the k-occurrence, a panel per metric, with skewness and the worst hub.
+
+    Args:
+        counts: What :func:`demalib.retrieval.k_occurrence` returned: a row per target word, named
+            in the index, and a column per metric.
+    """
+    width = 3.1 * counts.shape[1]
+    _, axes = plt.subplots(1, counts.shape[1], figsize=(width, 3), sharey=True, squeeze=False)
+    bins = np.arange(-0.5, counts.to_numpy().max() + 3, 3)
+    for ax, (name, column) in zip(axes[0], counts.items(), strict=True):
+        ax.hist(column, bins, color="C0")
+        most, word = column.max(), column.idxmax()
+        ax.axvline(most, color="C1", linewidth=1.2, ymax=0.35)
+        word = word if max(word) < "\u0250" else "worst hub"  # the font may know Latin only
+        ax.text(most, 0.37, word, color="C1", ha="right", transform=ax.get_xaxis_transform())
+        none = (column == 0).mean()
+        said = f"skewness {column.skew():.2f}\nhighest {most}\nin no list {none:.1%}"
+        ax.text(0.98, 0.97, said, ha="right", va="top", fontsize=11, transform=ax.transAxes)
+        ax.set(title=name.upper(), yscale="log", xlabel="lists that hold the word")
+    axes[0, 0].set_ylabel("target words")
+    return list(axes[0])
+
+
+def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> Axes:
+    """A line per ``name`` over the rounds of refinement, labelled at its end.
+
+    Args:
+        frame: Rows of :func:`demalib.pipeline.follow_refinement`, with a ``name`` for each line.
+        column: What to draw: ``p@1`` or ``gain``, with their intervals, ``pairs`` or ``cosine``.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.6))[1]
+    band = {"p@1": ("low", "high"), "gain": ("gain_low", "gain_high")}.get(column)
+    scale, level = (100 if band else 1), (frame["copy"].mean() if column == "p@1" else 0)
+    ends = [(100 * level, "copy" if level else "", "0.3")]
+    for i, (name, some) in enumerate(frame.groupby("name", sort=False)):
+        ax.plot(some["round"], scale * some[column], marker="o", markersize=4, color=f"C{i}")
+        if band:
+            low, high = (100 * some[end] for end in band)
+            ax.fill_between(some["round"], low, high, color=f"C{i}", alpha=0.15, linewidth=0)
+        ends.append((scale * some[column].iloc[-1], name, f"C{i}"))
+    ax.axhline(100 * level, color="0.3", linestyle="--", linewidth=1.2)
+    labels = {"p@1": "P@1 (%)", "gain": "gain over the start\n(points of P@1)",
+              "pairs": "pairs in its dictionary", "cosine": "their mean cosine"}  # fmt: skip
+    ax.set(xlabel="round", ylabel=labels[column], xticks=sorted(frame["round"].unique()))
+    ax.set_ylim(None if column == "gain" else 0, None)
+    _label_ends(ax, [end for end in ends if end[1]])
+    return ax
+
+
+def _label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Name lines (height, name, colour) at the right edge, moved apart where they meet."""
+    at = np.sort([height for height, _, _ in ends])
+    gap = 0.08 * np.ptp(ax.get_ylim())
+    for _ in range(200):  # neighbours push each other until all are clear
+        push = np.clip(gap - np.diff(at), 0, None) / 2
+        at[:-1] -= push
+        at[1:] += push
+    for height, (_, name, color) in zip(at, sorted(ends), strict=True):
+        place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+        text = ax.annotate(name, (1, height), (5, 0), va="center", color=color, **place)
+        text.set_annotation_clip(False)
+
+
+def shared_space(points: pd.DataFrame, langs: tuple[str, str], ax: Axes | None = None) -> Axes:
+    """Words of two languages in one plane; a line joins each word and its translation.
+
+    Args:
+        points: A row per word with its translation: ``src`` and ``tgt``, the words, with their
+            places ``src_x``, ``src_y``, ``tgt_x`` and ``tgt_y``.
+        langs: Names of the two languages.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(8, 6))[1]
+    x, y = points[["src_x", "tgt_x"]].to_numpy().T, points[["src_y", "tgt_y"]].to_numpy().T
+    ax.plot(x, y, color="0.7", linewidth=1.2, zorder=1)
+    labels = []
+    for side, lang, marker, color in (("src", langs[0], "o", "C0"), ("tgt", langs[1], "s", "C1")):
+        at = points[[f"{side}_x", f"{side}_y"]].to_numpy()
+        ax.scatter(*at.T, s=36, marker=marker, color=color, label=lang, zorder=2)
+        labels += [(word, xy, color) for word, xy in zip(points[side], at, strict=True)]
+    ax.set(xlabel="first principal component", ylabel="second principal component")
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    ax.margins(0.1)
+    along = np.linspace(0, 1, 9)  # places on the lines, their ends too
+    lines = np.stack([np.outer(1 - along, p[0]) + np.outer(along, p[1]) for p in (x, y)], axis=-1)
+    _label_points(ax, labels, lines.reshape(-1, 2))
+    return ax
+
+
+def _label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray) -> None:
+    """Write each word (text, position, colour) near its point, where it hides least of the rest."""
+    ax.figure.draw_without_rendering()
+    boxes = [Bbox.from_bounds(*(ax.transData.transform(xy) - 4), 8, 8) for xy in avoid]
+    sides = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
+    spots = [(8 * r * a, 8 * r * b) for r in (1, 1.6, 2.4) for a, b in sides]
+    align = {1: ("left", "bottom"), 0: ("center", "center"), -1: ("right", "top")}
+    for word, xy, color in labels:
+        tries = []
+        for dx, dy in spots:
+            ha, va = align[int(np.sign(dx))][0], align[int(np.sign(dy))][1]
+            look = {"ha": ha, "va": va, "color": color, "fontsize": 10}
+            text = ax.annotate(word, xy, (dx, dy), textcoords="offset points", **look)
+            box = text.get_window_extent().padded(1)
+            shared = [Bbox.intersection(box, other) for other in boxes]
+            hidden = sum(b.width * b.height for b in shared if b is not None)
+            tries.append((hidden, len(tries), box, text))
+        _, chosen, box, _ = min(tries, key=lambda t: t[:2])
+        boxes.append(box)
+        for text in (t[3] for t in tries if t[1] != chosen):
+            text.remove()

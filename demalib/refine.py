@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -112,24 +114,46 @@ def dictionary_cosine(
     return float((mapped * targets[forward]).sum(dim=1).mean())
 
 
-def refine(pair: Pair, W: Tensor, config: Config, rounds: int) -> Tensor:
+def released_criterion(
+    mapped: Tensor, targets: Tensor, max_rank: int = 10_000, knn: int = 10
+) -> float:
+    """The unsupervised criterion of the released code: mapped vectors keep their lengths.
+
+    For comparison only: both the dictionary and its mean come from dot products, so a map that
+    is twice as large is judged otherwise; use :func:`dictionary_cosine`, whose arguments these are.
+    """
+    mapped, targets = mapped[:max_rank], normalize(targets[:max_rank], dim=1)
+    forward, _ = best_match(mapped, targets, knn)
+    return float((mapped * targets[forward]).sum(dim=1).mean())
+
+
+def iter_refine(
+    pair: Pair, W: Tensor, config: Config, rounds: int
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Induce a dictionary, solve Procrustes on it, again and again; no gold data is used.
 
     Args:
         pair: The two spaces.
         W: The map to start from, ``(d, d)``.
         config: Mode, rank cut-off and k of the dictionaries.
-        rounds: How often; 0 returns ``W``.
+        rounds: How often.
 
-    Returns:
-        The refined orthogonal map, ``(d, d)``.
+    Yields:
+        After each round the orthogonal map, ``(d, d)``, and the dictionary that it was solved
+        on, row numbers ``(n, 2)``.
     """
     for _ in tqdm(range(rounds), desc="refine", unit="round", disable=None):
         found = induce_dictionary(
             pair.x @ W, pair.y, config.dictionary, config.max_rank, config.knn
         )
         W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
-    return W
+        yield W, found
+
+
+def refine(pair: Pair, W: Tensor, config: Config, rounds: int) -> Tensor:
+    """The map, ``(d, d)``, after so many rounds of :func:`iter_refine`; 0 returns ``W``."""
+    maps = [W, *(W for W, _ in iter_refine(pair, W, config, rounds))]
+    return maps[-1]
 
 
 def fit_procrustes(pair: Pair, config: Config) -> Mapping:

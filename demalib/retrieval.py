@@ -125,13 +125,55 @@ class Retriever:
         return total
 
 
+def k_occurrence(retriever: Retriever, metric: Metric, k: int = 10) -> Tensor:
+    r"""How many source words have each target word among their k best translations.
+
+    :math:`N_k(y) = |\{x : y \in \mathrm{top}_k(x)\}|`, whose mean is k times the source words per
+    target word. Hubs are the words far above it, antihubs those with none.
+
+    Args:
+        retriever: All source words in the target space, and all M target words.
+        metric: Retrieval metric.
+        k: Length of the list of translations.
+
+    Returns:
+        Counts, ``(M,)``.
+    """
+    _, columns = retriever.translate(torch.arange(len(retriever.mapped)), metric, k)
+    return torch.bincount(columns.flatten(), minlength=len(retriever.targets))
+
+
 def log_ranks(rows: Tensor) -> Tensor:
     """Logarithms of the ranks, which count from 1, of row numbers, ``(n,)``."""
     return (rows + 1).to(torch.float32).log()
 
 
+def released_hubness(
+    queries: Tensor, others: Tensor, sigma2: float = 0.01, faiss: bool = True
+) -> Tensor:
+    r"""The released code's correction for hubs: a mean over ten neighbours, ``(Q,)``.
+
+    With faiss :math:`\|q - o\|^2 / 2\sigma^2` of the nearest ones, without it the largest
+    :math:`q \cdot o`, which has the opposite sign. Vectors ``(Q, d)`` and ``(M, d)`` are used as
+    they are.
+    """
+    out, k = queries.new_empty(len(queries)), min(10, len(others))
+    for part in chunks(len(queries), len(others)):
+        if faiss:
+            half = torch.cdist(queries[part], others).square_().div_(2 * sigma2)
+            out[part] = half.topk(k, dim=1, largest=False).values.mean(dim=1)
+        else:
+            out[part] = (queries[part] @ others.T).topk(k, dim=1).values.mean(dim=1)
+    return out
+
+
 def released_csls_d(
-    mapped: Tensor, targets: Tensor, rows: Tensor, sigma2: float = 0.01, faiss: bool = True
+    mapped: Tensor,
+    targets: Tensor,
+    rows: Tensor,
+    sigma2: float = 0.01,
+    faiss: bool = True,
+    r_src: Tensor | None = None,
 ) -> Tensor:
     r"""CSLS-D exactly as the paper's released code computes it, slips included.
 
@@ -145,6 +187,7 @@ def released_csls_d(
         sigma2: Variance of the components.
         faiss: Whether the faiss library is there. Without it that code adds mean dot products
             where it should add mean distances, so hubs are preferred.
+        r_src: :func:`released_hubness` of the targets, ``(M,)``, if it is known already.
 
     Returns:
         Scores, ``(Q, M)``: NaN or -inf for the most frequent word of either side.
@@ -157,12 +200,36 @@ def released_csls_d(
     log_i, log_j = rows.to(mapped).log(), torch.arange(len(targets)).to(mapped).log()
     half = torch.cdist(queries, targets).square() / (2 * sigma2)  # (Q, M)
     scores = -2 * half - 2 * (log_i[:, None] - log_j).abs() / 2.0
-    k = (min(10, len(targets)), min(10, len(mapped)))
-    if faiss:
-        r_tgt = half.topk(k[0], dim=1, largest=False).values.mean(dim=1)
-        back = torch.cdist(targets, mapped).square() / (2 * sigma2)
-        r_src = back.topk(k[1], dim=1, largest=False).values.mean(dim=1)
-    else:
-        r_tgt = (queries @ targets.T).topk(k[0], dim=1).values.mean(dim=1)
-        r_src = (targets @ mapped.T).topk(k[1], dim=1).values.mean(dim=1)
+    r_tgt = released_hubness(queries, targets, sigma2, faiss)
+    if r_src is None:
+        r_src = released_hubness(targets, mapped, sigma2, faiss)
     return scores + r_tgt[:, None] + r_src
+
+
+class ReleasedRetriever(Retriever):
+    """A retriever whose CSLS-D is the one of the paper's released code; all else is ours.
+
+    Args:
+        mapped: All source words in the target space, ``(N, d)``; their lengths matter here.
+        targets: All target words, ``(M, d)``.
+        faiss: See :func:`released_csls_d`.
+
+    Note:
+        NaN counts as the best score, as it does in ``torch.topk``: the most frequent source word
+        is translated by the most frequent target word, which no other word can be.
+    """
+
+    def __init__(self, mapped: Tensor, targets: Tensor, faiss: bool = True) -> None:
+        super().__init__(mapped, targets)
+        self.raw, self.faiss = mapped, faiss
+
+    def iter_scores(self, rows: Tensor, metric: Metric) -> Iterator[tuple[slice, Tensor]]:
+        """As :meth:`Retriever.iter_scores`."""
+        if metric.name != "csls-d":
+            yield from super().iter_scores(rows, metric)
+            return
+        how = (metric.sigma2, self.faiss)
+        r_src = released_hubness(self.targets, self.raw, *how)
+        for part in chunks(len(rows), len(self.targets)):
+            scores = released_csls_d(self.raw, self.targets, rows[part], *how, r_src)
+            yield part, scores.nan_to_num_(nan=torch.inf, posinf=torch.inf, neginf=-torch.inf)

@@ -169,6 +169,7 @@ def ablations_wide(table: pd.DataFrame) -> pd.DataFrame:
     both = table.assign(cell=pd.Series(cells(table), table.index) + " | " + paper)
     wide = both.pivot(index="ablate", columns="direction", values="cell")
     wide = wide.loc[table["ablate"].unique(), table["direction"].unique()]
+    wide.loc["(copy the query)"] = table.groupby("direction")["copy"].max().map("{:.1f}".format)
     return wide.rename_axis(index="without", columns=None).reset_index()
 
 

@@ -6,6 +6,7 @@ import torch
 from demalib.evaluate import (
     bootstrap,
     by_frequency,
+    check_pairs,
     judge,
     paired_bootstrap,
     read_similarity,
@@ -51,6 +52,12 @@ def test_ties_do_not_count_as_right():
     retriever = Retriever(torch.ones(1, 2), torch.zeros(3, 2))
     judged = judge(retriever, src, tgt, Lexicon([("a", "C")]), Metric("nn"))
     assert judged["position"].tolist() == [3]
+
+
+def test_only_pairs_of_covered_queries_are_checked(case):
+    _, src, tgt, lexicon = case
+    pairs = torch.tensor([[0, 4], [0, 1], [1, 4], [2, 0], [3, 3]])  # d has no gold word in reach
+    assert check_pairs(pairs, src, tgt, lexicon) == (3, 4)  # a - B is wrong, d is not judged
 
 
 def test_frequency_bins_cover_all_queries(case):

@@ -7,7 +7,18 @@ from demalib.config import Config
 from demalib.files import DataError
 from demalib.lexicon import Lexicon
 from demalib.mapping import make_pair
-from demalib.refine import MODES, fit_identical, fit_procrustes, induce_dictionary, procrustes
+from demalib.pipeline import follow_refinement
+from demalib.refine import (
+    MODES,
+    dictionary_cosine,
+    fit_identical,
+    fit_procrustes,
+    induce_dictionary,
+    iter_refine,
+    procrustes,
+    refine,
+    released_criterion,
+)
 
 
 def test_procrustes_recovers_a_planted_rotation(gen):
@@ -60,6 +71,29 @@ def test_few_identical_words_and_refinement_find_the_rotation(rng):
     assert hits(10) >= 799 and hits(10) >= hits(0)
 
 
+def test_every_round_is_solved_on_the_dictionary_of_the_last(rng):
+    src, tgt, _ = planted(rng, n=300, d=10, noise=0.3, shared=12)
+    pair, config = make_pair(src, tgt), Config(dictionary="s2t")
+    start = W = fit_identical(pair, Config(refinements=0)).W_xy
+    for new, found in iter_refine(pair, start, config, 3):
+        assert found.equal(induce_dictionary(pair.x @ W, pair.y, "s2t"))
+        torch.testing.assert_close(new, procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]]))
+        W = new
+    torch.testing.assert_close(refine(pair, start, config, 3), W)
+    assert refine(pair, start, config, 0) is start
+
+
+def test_refinement_is_followed_from_the_start(rng):
+    src, tgt, _ = planted(rng, n=800, d=20, noise=0.05, shared=12)
+    pair, lexicon = make_pair(src, tgt), Lexicon([(f"src{i}", f"tgt{i}") for i in range(300, 400)])
+    start = fit_identical(pair, Config(refinements=0)).W_xy
+    frame = follow_refinement(pair, start, Config(), 3, lexicon)
+    assert frame["round"].tolist() == [0, 1, 2, 3]
+    assert frame["gain"].tolist() == pytest.approx((frame["p@1"] - frame["p@1"][0]).tolist())
+    assert frame["p@1"][3] == 1 and frame["gain_low"][3] > 0 and frame["p@1"][0] < 1
+    assert np.isnan(frame["pairs"][0]) and frame["judged"][3] == frame["right"][3] == 100
+
+
 def test_each_direction_learns_from_its_own_lexicon(rng):
     src, tgt, q = planted(rng)
     right = Lexicon([(f"src{i}", f"tgt{i}") for i in range(200, 300)])
@@ -80,3 +114,11 @@ def test_what_is_missing_is_said(rng):
         fit_procrustes(make_pair(src, tgt), Config(solver="procrustes"))
     with pytest.raises(DataError, match="aa has 16 dimensions, bb has 3"):
         make_pair(src, type(tgt)(tgt.words, np.ones((600, 3), np.float32), "bb"))
+
+
+def test_only_the_released_criterion_grows_with_the_map(gen):
+    x, y = torch.randn(40, 6, generator=gen), torch.randn(50, 6, generator=gen)
+    unit = torch.nn.functional.normalize(x, dim=1)
+    assert dictionary_cosine(2 * x, y) == pytest.approx(dictionary_cosine(unit, y))
+    assert released_criterion(unit, y) == pytest.approx(dictionary_cosine(unit, y))
+    assert released_criterion(2 * x, y, 30) == pytest.approx(2 * released_criterion(x, y, 30))

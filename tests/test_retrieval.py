@@ -5,7 +5,15 @@ import torch
 from torch.nn.functional import normalize
 
 from demalib import retrieval
-from demalib.retrieval import METRICS, Metric, Retriever, mean_top_cosine, released_csls_d
+from demalib.retrieval import (
+    METRICS,
+    Metric,
+    ReleasedRetriever,
+    Retriever,
+    k_occurrence,
+    mean_top_cosine,
+    released_csls_d,
+)
 
 
 @pytest.fixture
@@ -95,6 +103,27 @@ def test_mean_top_cosine_of_a_single_neighbour(spaces):
     assert math.isclose(float(mean_top_cosine(x[:1], x, 1)[0]), 1, rel_tol=1e-9)
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_k_occurrence_counts_the_lists_that_a_word_is_in(spaces, name):
+    table = scores(*spaces, Metric(name))
+    want = [0] * table.shape[1]
+    for row in table.tolist():
+        for j in sorted(range(len(row)), key=row.__getitem__)[-3:]:
+            want[j] += 1
+    assert k_occurrence(Retriever(*spaces, 5), Metric(name), 3).tolist() == want
+
+
+def test_a_planted_hub_is_found_and_csls_shrinks_it(gen):
+    """A target word at the centre of the source words is near to all of them."""
+    x = torch.randn(60, 8, generator=gen, dtype=torch.float64) + 1.0
+    y = x + 2 * torch.randn(60, 8, generator=gen, dtype=torch.float64)
+    y = torch.cat([y, x.mean(dim=0, keepdim=True)])
+    counts = {name: k_occurrence(Retriever(x, y), Metric(name), 1) for name in ("nn", "csls")}
+    assert counts["nn"].argmax() == 60
+    assert counts["csls"][60] < counts["nn"][60]
+    assert counts["nn"].sum() == counts["csls"].sum() == 60
+
+
 def test_unknown_metric():
     with pytest.raises(ValueError, match="use one of nn, isf, csls, csls-d"):
         Metric("cosine")
@@ -120,3 +149,20 @@ def test_the_released_csls_d_without_faiss_rewards_hubs(spaces):
     good, bad = (released_csls_d(x, y, rows, faiss=faiss)[:, 1:] for faiss in (True, False))
     hubness = mean_top_cosine(y, x, 10)[1:]
     assert ((bad - good).argsort(dim=1) == hubness.argsort()).all()  # the sign is wrong
+
+
+@pytest.mark.parametrize("faiss", [True, False])
+def test_the_released_retriever_scores_as_the_released_code(spaces, faiss, monkeypatch):
+    want = released_csls_d(*spaces, torch.arange(40), 0.02, faiss)
+    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)  # two or three rows at a time
+    way, metric = ReleasedRetriever(*spaces, faiss), Metric("csls-d", sigma2=0.02)
+    got = torch.cat([s for _, s in way.iter_scores(torch.arange(40), metric)])
+    torch.testing.assert_close(got[1:], want[1:])
+    best = got.argmax(dim=1)
+    assert best[0] == 0 and (best[1:] != 0).all() and not got.isnan().any()
+
+
+def test_the_released_retriever_is_ours_under_other_metrics(spaces):
+    rows = torch.arange(40)
+    ours, theirs = Retriever(*spaces), ReleasedRetriever(*spaces)
+    torch.testing.assert_close(*(w.translate(rows, Metric("csls"))[0] for w in (ours, theirs)))

@@ -1,0 +1,181 @@
+"""Figures of the world in the plane (:mod:`demalib.toy`): arrays in, Axes out, the style of plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from PIL import Image
+
+SRC, TGT = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
+# Where a label may stand: right, centre or left of its point, and so many typographic points above.
+PLACES = ((1, 0), (-1, 0), (0, 9), (0, -9), (1, 6), (1, -6), (-1, 6), (-1, -6))
+
+
+class Picture:
+    """A figure as a PNG of 128 colours, a third of the bytes, so that notebooks stay light.
+
+    It closes the figure; a notebook shows what stands last in a cell.
+
+    Args:
+        axes: Axes of the figure, one or several.
+    """
+
+    def __init__(self, axes: Axes | np.ndarray | list[Axes]):
+        figure, whole, small = np.ravel(axes)[0].figure, BytesIO(), BytesIO()
+        figure.savefig(whole, format="png")
+        plt.close(figure)
+        Image.open(whole).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
+        self.png = small.getvalue()
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return "a figure"
+
+
+def panels(columns: int, rows: int = 1, size: float = 4.2) -> np.ndarray:
+    """Square panels of one plane, side by side, as an array of Axes, ``(rows, columns)``."""
+    shape = {"figsize": (size * columns, size * rows + 0.3), "sharex": True, "sharey": True}
+    axes = plt.subplots(rows, columns, squeeze=False, **shape)[1]
+    for ax in axes.flat:
+        ax.set(aspect="equal", xlabel="first dimension", ylabel="second dimension")
+        ax.label_outer()
+        ax.grid(visible=False)
+    return axes
+
+
+def cloud(
+    ax: Axes,
+    title: str,
+    log_density: np.ndarray | None = None,
+    reach: float = 1.8,
+    samples: np.ndarray | None = None,
+    words: np.ndarray | None = None,
+    labels: Sequence[str] = (),
+    color=SRC,
+) -> Axes:
+    """A space of words: its density shaded, samples as small dots, words as labelled ones.
+
+    Args:
+        ax: Where to draw.
+        title: What it is.
+        log_density: On :func:`demalib.toy.grid` of this ``reach``, ``(n * n,)``; a shade is a nat.
+        reach: The panel goes from ``-reach`` to ``reach`` in both dimensions.
+        samples: Points, ``(B, 2)``.
+        words: Points, ``(N, 2)``.
+        labels: A text for each word.
+        color: Of samples and words.
+    """
+    if log_density is not None:
+        height = np.asarray(log_density)
+        n, levels = round(len(height) ** 0.5), height.max() - np.arange(8, -1, -1)
+        line = np.linspace(-reach, reach, n)
+        ax.contourf(line, line, height.reshape(n, n), levels, cmap="Greys", alpha=0.6)
+    if samples is not None:
+        ax.scatter(*np.transpose(samples), s=6, color=color, alpha=0.5, linewidths=0)
+    if words is not None:
+        ax.scatter(*np.transpose(words), s=18, color=color, edgecolor="white", linewidth=0.5)
+        _label(ax, np.asarray(words), labels, reach)
+    ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
+    return ax
+
+
+def _label(ax: Axes, points: np.ndarray, labels: Sequence[str], reach: float) -> None:
+    """Write each label beside its point, at the first of eight places where nothing is in its way."""
+    unit = 2 * reach / (72 * 3.6)  # of the plane to a typographic point, roughly
+    taken = [(point, 3.0) for point in points]  # middles, and half widths in typographic points
+    for point, text in zip(points, labels, strict=False):
+        half, choices = 2.7 * len(text), []
+        for dx, dy in PLACES:
+            middle = point + unit * np.array([dx * (half + 5), dy])
+            apart = [
+                np.abs(middle - other) / (unit * np.array([half + width, 10.0]))
+                for other, width in taken
+                if other is not point
+            ]
+            room = min(max(gap) for gap in apart) if apart else 1.0
+            outside = max(0.0, abs(middle[0]) + unit * half - reach)
+            choices.append((min(room, 0.9) - outside, middle, dx, dy))
+        _, middle, dx, dy = max(choices, key=lambda choice: choice[0])
+        taken.append((middle, half))
+        ax.annotate(text, point, (dx * 5, dy), textcoords="offset points", va="center",
+                    ha=("right", "center", "left")[dx + 1], fontsize=9)  # fmt: skip
+
+
+def curves(
+    table: pd.DataFrame, ylabel: str, ax: Axes | None = None, truth: float | None = None
+) -> Axes:
+    """Lines over a common axis, each labelled at its end; with ``truth``, valleys are marked.
+
+    Args:
+        table: A column per line; the index, with its name, is the axis.
+        ylabel: What is measured, with its unit.
+        ax: Where to draw; a new figure if left out.
+        truth: Where the lowest point should be: a dashed line, and a dot in every valley.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.2))[1]
+    at, ends = table.index.to_numpy(), []
+    for i, (name, column) in enumerate(table.items()):
+        height = column.to_numpy()
+        ax.plot(at, height, color=f"C{i}")
+        ends.append((height[-1], str(name), f"C{i}"))
+        if truth is not None:
+            inner, around = height[:-1], (np.roll(height[:-1], 1), np.roll(height[:-1], -1))
+            low = (inner < around[0]) & (inner <= around[1])
+            ax.plot(at[:-1][low], inner[low], "o", color=f"C{i}", markersize=5, clip_on=False)
+    if truth is not None:
+        ax.axvline(truth, color="0.3", linestyle="--", linewidth=1)
+    ax.set(xlabel=table.index.name, ylabel=ylabel, xlim=(at[0], at[-1]))
+    floor, gap = -np.inf, 0.08 * np.ptp(ax.get_ylim())
+    for end, name, color in sorted(ends) if len(ends) > 1 else []:
+        floor = max(end, floor + gap * (1 + name.count("\n")))
+        ax.annotate(name, (at[-1], floor), (6, 0), textcoords="offset points", color=color,
+                    va="center", fontsize=10, annotation_clip=False)  # fmt: skip
+    return ax
+
+
+def landscapes(table: pd.DataFrame, truth: float) -> list[Axes]:
+    """The loss over the angle of a map, a panel for each column, on a scale of its own.
+
+    Args:
+        table: A column per setting, nats; the index is the angle.
+        truth: The right angle: a dashed line.
+    """
+    size = (3.6 * len(table.columns), 3.0)
+    _, axes = plt.subplots(1, len(table.columns), figsize=size, squeeze=False)
+    for ax, name in zip(axes[0], table, strict=True):
+        curves(table[[name]], "density loss (nats)" if ax is axes[0][0] else "", ax, truth)
+        ax.set(title=name, xticks=range(0, 361, 90))
+    return list(axes[0])
+
+
+def frames(
+    rows: dict[str, dict[str, np.ndarray]], targets: np.ndarray, partners: np.ndarray, reach=1.8
+) -> np.ndarray:
+    """Moments of several solvers: mapped words, joined to where their translations lie.
+
+    Args:
+        rows: By solver, then by caption, the mapped source words, ``(N, 2)``.
+        targets: The target words, ``(M, 2)``.
+        partners: Row of each source word's translation among them, ``(N,)``.
+        reach: The panels go from ``-reach`` to ``reach``.
+    """
+    axes = panels(max(map(len, rows.values())), len(rows), 2.5)
+    for line, (solver, moments) in zip(axes, rows.items(), strict=True):
+        for ax, (caption, mapped) in zip(line, moments.items(), strict=False):
+            joined = np.stack([mapped, targets[partners]], axis=1)  # (N, 2 ends, 2)
+            ax.plot(*joined.transpose(2, 1, 0), color="0.75", linewidth=0.8, zorder=1)
+            ax.scatter(*targets.T, s=22, facecolor="none", edgecolor=TGT, linewidth=1)
+            ax.scatter(*mapped.T, s=12, color=SRC)
+            ax.set_title(caption, fontsize=10)
+            ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="", xticks=(-1, 0, 1),
+                   yticks=(-1, 0, 1), ylabel="")  # fmt: skip
+        line[0].set_ylabel(solver)
+    return axes
