@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from PIL import Image
+from PIL import Image  # matplotlib brings it
 
 SRC, TGT = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
 # Where a label may stand: right, centre or left of its point, and so many typographic points above.
@@ -118,7 +118,8 @@ def curves(
         table: A column per line; the index, with its name, is the axis.
         ylabel: What is measured, with its unit.
         ax: Where to draw; a new figure if left out.
-        truth: Where the lowest point should be: a dashed line, and a dot in every valley.
+        truth: Where the lowest point should be: a dashed line, and a dot in every valley. The
+            axis is then a circle, its last value the first again.
     """
     ax = ax or plt.subplots(figsize=(6, 3.2))[1]
     at, ends = table.index.to_numpy(), []
@@ -175,7 +176,6 @@ def frames(
             ax.scatter(*targets.T, s=22, facecolor="none", edgecolor=TGT, linewidth=1)
             ax.scatter(*mapped.T, s=12, color=SRC)
             ax.set_title(caption, fontsize=10)
-            ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="", xticks=(-1, 0, 1),
-                   yticks=(-1, 0, 1), ylabel="")  # fmt: skip
-        line[0].set_ylabel(solver)
+            ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+        line[0].set_ylabel(f"{solver}\nsecond dimension")
     return axes

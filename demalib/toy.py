@@ -31,7 +31,7 @@ neige pluie pain
 
 
 def plane(
-    degrees: float = 130.0, noise: float = 0.05, seed: int = 0
+    degrees: float = 120.0, noise: float = 0.05, seed: int = 0
 ) -> tuple[Embedding, Embedding, Lexicon]:
     """English words in the plane, French ones as a turned and noised copy, and the dictionary.
 

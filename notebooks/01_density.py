@@ -20,21 +20,21 @@
 # **Claim.** Matching two densities recovers the rotation between two clouds of words, by gradient
 # and by EM, from random rotations and without knowing which word is which.
 #
-# *Reads* nothing · *writes* nothing · *takes* about TAKES seconds on two cores.
+# *Reads* nothing · *writes* nothing · *takes* about 25 seconds on two cores.
 #
 # Real word vectors have hundreds of dimensions, and nobody can see them. Here everything happens
 # in two, with 21 words whose places are made up, so that the formulas of the paper's Sections 2
 # and 3 become pictures. The functions called here are the ones that align real languages.
 
 # %% tags=["parameters"]
-degrees = 130  # how far French is turned against English
+degrees = 120  # how far French is turned against English
 noise = 0.05  # standard deviation of what else moves a French word
 seed = 0  # seeds that noise, the samples and the starts
 tau = 2.0  # temperature of the rank prior, the paper has 2
 wide = 0.5  # variance of the Gaussians at first
 middle = 0.1  # variance in between
 narrow = 0.01  # variance of the Gaussians in the end, the paper has 0.01
-tries = 6  # random rotations to start from
+tries = 5  # random rotations to start from
 tolerance = 3  # degrees within which a rotation counts as found
 
 # %%
@@ -56,13 +56,13 @@ torch.set_num_threads(1)  # with 21 words, threads would only wait for each othe
 # %% [markdown]
 # ## Two spaces
 #
-# French is English turned by 130 degrees, with a little noise on every word. Each side is sorted
+# French is English turned by 120 degrees, with a little noise on every word. Each side is sorted
 # by frequency, and the two orders differ, as they do in real vocabularies. No word is spelled alike
 # on both sides, so there is no hint at all. The dictionary `gold` is for us, to check; no solver
 # sees it.
 #
-# The paper brings all vectors to unit length. In the plane that would put every word on one
-# circle, so here only the mean of each side is subtracted.
+# The paper subtracts the mean of each side and brings all vectors to unit length. In the plane
+# unit length would put every word on one circle, so here only the mean is subtracted.
 
 # %% tags=["nbval-check-output"]
 src, tgt, gold = toy.plane(degrees, noise, seed)
@@ -108,8 +108,8 @@ plots_plane.Picture(axes)
 #
 # ## A map pays for the room it takes
 #
-# A linear map takes a sample across, $\mathbf{y} = \mathbf{x} W$, and the French density says how
-# likely it is there. By the rule for changing variables (Eq. 2), that makes a density over *English*
+# A linear map takes a sample across, $\mathbf{y} = \mathbf{x} W$ (vectors are rows here, columns in
+# the paper), and the French density says how likely it is there. By the rule for changing variables (Eq. 2), that makes a density over *English*
 # points only if the change of volume is counted (Eq. 6):
 #
 # $$\log p(\mathbf{x}; W) = \log p(\mathbf{x} W) + \log |\det W|.$$
@@ -176,18 +176,18 @@ losses = pd.DataFrame(index=angles)
 for sigma2 in (0.003, 0.05, wide):
     points, _ = sample_mixture(x, 2000, sigma2, weights, gen)
     losses[f"σ² = {sigma2}"] = toy.landscape(turns, points, y, sigma2, **by_frequency)
-assert losses[f"σ² = {wide}"].idxmin() in range(degrees - 10, degrees + 11)
+assert all(toy.degrees_apart(a, degrees) < 10 for a in losses.idxmin())
 plots_plane.Picture(plots_plane.landscapes(losses, degrees))
 
 # %% [markdown]
 # **See:** dots mark valleys, the dashed line the truth. Narrow Gaussians make a valley of every
 # partial match, and whoever starts in a wrong one stays there. Wide ones leave a single valley,
-# which leads home from everywhere. But look at the scales: it is shallow, half a nat deep, and it is
-# round, since every Gaussian covers many words, so its floor says little about the last
-# degrees. Hence a plan: begin wide, end narrow.
+# which leads home from everywhere. But look at the scales: it is shallow, half a nat deep, and its
+# floor is round, since every Gaussian covers many words: it says little about the last degrees.
+# Hence a plan: begin wide, end narrow.
 #
-# The paper does not anneal. It keeps $\sigma^2 = 0.01$ and lets words spelled alike choose the
-# valley (Section 3.5); without them its Table 4 reports a precision of 0.1 % for en-fr.
+# The paper does not anneal. For en-fr it keeps $\sigma^2 = 0.01$ and lets words spelled alike choose
+# the valley (Section 3.5); without them, says its Table 4, precision is 0.1 %.
 #
 # ## What the ranks say
 #
@@ -220,10 +220,11 @@ plots_plane.Picture(left)
 
 # %% [markdown]
 # **See:** left, the naive prior favours *temps* and *jour* whatever the sample; the rank prior
-# moves with the word, gently at $\tau = 2$. Right, without frequencies, words drawn and weighed
-# evenly, there are false valleys half as deep as the hills are high. Either prior knows which end
-# of the cloud holds the frequent words and lifts them. The rank prior is no better than the naive
-# one here; on real pairs the paper finds it a little better, 82.6 against 82.1 for en-fr (Table 4).
+# moves with the word, gently at $\tau = 2$. Right, where words are drawn and weighed evenly, two
+# false valleys reach about halfway down to the true one. Either prior knows which end of the
+# cloud holds the frequent words: the rank prior leaves two shallow dents of them, the naive prior
+# none. So the rank prior is no better here; on real vectors the paper finds it a little better, 82.6 % against 82.1 % for en-fr
+# (Table 4).
 #
 # ## Two ways down
 #
@@ -255,8 +256,9 @@ by_rank = {"ranks": torch.arange(1, len(x) + 1), "tau": tau}
 em_paths = [em(toy.rotation(float(a)), anneal, weights, **by_rank) for a in starts]
 
 # %% [markdown]
-# `demalib.em` does the same in both directions at once, for unit vectors. The gradient solver
-# is the one of real pairs, `fit_gradient`, told that there are no identical words.
+# `demalib.em` does this in both directions at once, for unit vectors, and narrows the Gaussians by
+# a rule. The gradient solver is the one of real pairs, `fit_gradient`, told to do without
+# identical words.
 
 # %%
 config = demalib.Config("en-fr", "gradient", seed, ablate="identical", tau=tau, batch=256, rate=0.1,
@@ -267,8 +269,9 @@ for path in gradient_paths:
     mapping = demalib.Mapping.orthogonal(path[0], pair, config)
     for sigma2, steps in ((wide, 300), (middle, 100), (narrow, 100)):
         stage = replace(config, steps=steps, **dict.fromkeys(variances, sigma2))
-        keep = lambda step, W, _, path=path: path.append(W.clone()) or {}  # noqa: E731
-        mapping = train.fit_gradient(pair, stage, mapping, keep)
+        mapping = train.fit_gradient(
+            pair, stage, mapping, lambda step, W, back, path=path: path.append(W.clone()) or {}
+        )
 
 # %% [markdown]
 # The start that is furthest off, at four moments of each solver:
@@ -282,15 +285,15 @@ for solver, (path, unit, every, shown) in moments.items():
     rows[solver] = {}
     for k in shown:
         off = toy.degrees_apart(toy.angle(path[k]), degrees)
-        caption = f"{unit} {k % len(path) * every}: {off:.0f}° off"
+        caption = f"{unit} {k % len(path) * every}: {off:.1f}° off"
         rows[solver][caption] = (x @ path[k]).numpy()
 plots_plane.Picture(plots_plane.frames(rows, y.numpy(), partners))
 
 # %% [markdown]
 # **See:** dots are mapped English words, rings French words, and a line joins a word to its
 # translation, which the solver does not know. Both turn the cloud home. Each started
-# wide, found the valley, and only then looked closely. On the way the gradient's $W$ is not a
-# rotation, and the cloud may change its shape; EM's cannot.
+# wide, found the valley, and only then looked closely. On its way the gradient's $W$ need not be a
+# rotation, and the cloud is a little out of shape at step 40; EM's cannot be.
 #
 # ## The claim, and where it ends
 
@@ -305,10 +308,14 @@ assert (found < tolerance).all(axis=None)
 found.round(1)
 
 # %% [markdown]
+# This world is one of many. In twenty of them, `seed` 0 to 19, EM was within three degrees from
+# all of 120 random rotations, and the gradient from 59 of 60; the sixtieth began almost opposite
+# to the truth, on top of the hill, and ran out of steps.
+#
 # EM is quick enough to be started all around the circle, every ten degrees. The first row is the
 # recipe of above; each other row changes one thing. The last row starts from mirror images,
-# rotations with one axis turned over. The loss is that of the best of all 36 ends, under the rank
-# prior and the narrow variance; it needs no dictionary.
+# rotations with one axis turned over. The loss, in nats under the rank prior and the narrow
+# variance, needs no dictionary.
 
 # %%
 rotate, mirror = torch.eye(2), torch.diag(torch.tensor([1.0, -1.0]))
@@ -318,20 +325,21 @@ variants = {"wide to narrow, rank prior": (rotate, anneal, weights, by_rank),
             "no frequencies": (rotate, anneal, same, {}),
             "narrow from the start": (rotate, [narrow] * 40, weights, by_rank),
             "from mirror images": (mirror, anneal, weights, by_rank)}  # fmt: skip
-table = pd.DataFrame(columns=["right of 36 starts", "lowest loss (nats)"])
+table = {}
 for name, (flip, widths, shares, prior) in variants.items():
     ends = [em(flip @ toy.rotation(a), widths, shares, **prior)[-1] for a in range(0, 360, 10)]
     right = [W.det() > 0 and toy.degrees_apart(toy.angle(W), degrees) < tolerance for W in ends]
-    best = min(toy.landscape(ends, x, y, narrow, **by_rank))
-    table.loc[name] = [sum(map(bool, right)), round(best, 2)]
-table
+    height = toy.landscape(ends, x, y, narrow, **by_rank)
+    table[name] = {"right of 36 starts": sum(map(bool, right)), "lowest loss": round(min(height), 2),
+                   "is that one right": bool(right[np.argmin(height)])}  # fmt: skip
+pd.DataFrame(table).T
 
 # %% [markdown]
 # **See:** the recipe finds the rotation from everywhere, with either prior. Without frequencies,
-# or without the wide beginning, most starts end in a false valley. From a mirror image none
-# arrives: the determinant would have to pass through zero, the wall of above. A random *orthogonal*
-# start is a mirror image half the time. But the loss tells: the best of several runs is the
-# right one, and to pick it takes no dictionary.
+# or without the wide beginning, most starts end in a false valley. From a mirror image no start
+# arrives. EM could jump, but does not; a gradient's $W$ would have to pass through determinant
+# zero, the wall of above. A random *orthogonal* start is a mirror image half the time.
+# But the loss tells: of several runs keep the one with the lowest, and it is right if any is.
 #
 # What is the map good for? The nearest French word is the translation:
 
@@ -341,8 +349,9 @@ print(int((nearest == partners).sum()), "of", len(partners), "words translated c
 print(", ".join(f"{src.words[i]} → {tgt.words[j]}" for i, j in enumerate(nearest)))
 
 # %% [markdown]
-# Real spaces are harder: they are not copies of each other, and in 300 dimensions a random start
-# is hopeless. That is where words spelled alike come in.
+# Real spaces are harder: they are not copies of each other, and in 300 dimensions there are far more
+# valleys to fall into. That is where words spelled alike come in.
 #
-# **Try next:** `noise = 0.15`, where translations fail before the rotation does; `wide = 0.02`, which
-# fails the assertion of the claim; `degrees = 10`. Then `02_train`, the same on real words.
+# **Try next:** `noise = 0.15`, where some translations fail though the rotation is found; `tau = 10`,
+# which leaves hardly a prior, or `wide = 0.02`: with either, some starts go astray and the claim
+# fails. Then `02_train`, the same on real words.
