@@ -15,7 +15,9 @@ from demalib.losses import density_loss
 from demalib.vectors import Embedding
 
 # Words of each language by frequency, in the order of the registry's vectors; no two are spelled
-# alike. The places are made up: words of one kind lie together, and the cloud is lopsided.
+# alike. The places are made up: words of one kind lie together, and the cloud is lopsided. They were
+# picked among 174 random layouts since wide Gaussians leave a single valley of the loss in them; in
+# most layouts some starts end in a false one.
 ENGLISH = """
 time temps 0.90 0.25 | day jour 0.95 -0.05 | school école 0.35 -0.45 | city ville 0.20 -0.30
 night nuit 1.10 0.10 | water eau 0.50 0.75 | house maison 0.55 -0.15 | mother mère 0.00 0.55

@@ -17,14 +17,16 @@
 # %% [markdown]
 # # 01 · Densities in the plane
 #
-# **Claim.** Matching two densities recovers the rotation between two clouds of words, by gradient
-# and by EM, from random rotations and without knowing which word is which.
+# **Claim.** Matching two densities, from a few random rotations of which the one with the lowest loss
+# is kept, recovers the rotation between two clouds of words without knowing which word is which.
 #
 # *Reads* nothing · *writes* nothing · *takes* about 25 seconds on two cores.
 #
 # Real word vectors have hundreds of dimensions, and nobody can see them. Here everything happens
 # in two, with 21 words whose places are made up, so that the formulas of the paper's Sections 2
-# and 3 become pictures. The functions called here are the ones that align real languages.
+# and 3 become pictures. The functions called here are the ones that align real languages. The
+# places were picked to make clear pictures, and that makes the task easier than usual: how much
+# easier is said where the claim is checked.
 
 # %% tags=["parameters"]
 degrees = 120  # how far French is turned against English
@@ -304,13 +306,20 @@ found = pd.DataFrame(
     columns=["gradient, degrees off", "EM, degrees off"],
     index=pd.Index([f"{float(a):.0f}°" for a in starts], name="start"),
 )
-assert (found < tolerance).all(axis=None)
+for paths, column in zip((gradient_paths, em_paths), found, strict=True):
+    height = toy.landscape([path[-1] for path in paths], x, y, narrow, **by_rank)
+    assert found[column].iloc[np.argmin(height)] < tolerance  # the run of lowest loss
 found.round(1)
 
 # %% [markdown]
-# This world is one of many. In twenty of them, `seed` 0 to 19, EM was within three degrees from
-# all of 120 random rotations, and the gradient from 59 of 60; the sixtieth began almost opposite
-# to the truth, on top of the hill, and ran out of steps.
+# Here every start arrives, not only the best. With the same places and other noise, `seed` 0 to 19,
+# EM was within three degrees from all of 120 random rotations, the gradient from 59 of 60.
+#
+# **That is not typical.** These places were chosen among 174 random layouts because wide Gaussians
+# leave a single valley in them, and the steps and widths were tuned on them. On all 174, with the
+# same settings, EM arrived from 59 % of twelve starts on average, and from all twelve in only 11
+# layouts. But the run of the lowest loss was right in 171. That is why the claim speaks of it.
+# (The gradient, tried on 20 of the layouts, arrived from 35 of 40 starts.)
 #
 # EM is quick enough to be started all around the circle, every ten degrees. The first row is the
 # recipe of above; each other row changes one thing. The last row starts from mirror images,
@@ -335,7 +344,7 @@ for name, (flip, widths, shares, prior) in variants.items():
 pd.DataFrame(table).T
 
 # %% [markdown]
-# **See:** the recipe finds the rotation from everywhere, with either prior. Without frequencies,
+# **See:** in this layout the recipe arrives from everywhere, with either prior. Without frequencies,
 # or without the wide beginning, most starts end in a false valley. From a mirror image no start
 # arrives. EM could jump, but does not; a gradient's $W$ would have to pass through determinant
 # zero, the wall of above. A random *orthogonal* start is a mirror image half the time.
@@ -353,5 +362,4 @@ print(", ".join(f"{src.words[i]} → {tgt.words[j]}" for i, j in enumerate(neare
 # valleys to fall into. That is where words spelled alike come in.
 #
 # **Try next:** `noise = 0.15`, where some translations fail though the rotation is found; `tau = 10`,
-# which leaves hardly a prior, or `wide = 0.02`: with either, some starts go astray and the claim
-# fails. Then `02_train`, the same on real words.
+# which leaves hardly a prior, or `wide = 0.02`: with either, some starts go astray. Then `02_train`, the same on real words.
