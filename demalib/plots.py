@@ -107,14 +107,14 @@ def solvers(curves: dict[str, pd.DataFrame]) -> Axes:
         ways = [column for column in curve if column != "seconds"]
         for way, line in zip(ways, ("-", "--"), strict=False):
             ax.plot(curve["seconds"], 100 * curve[way], line, color=f"C{i}", marker=".")
-        last = curve.iloc[-1]
-        ax.text(last["seconds"] * 1.02, 100 * last[ways].mean(), name, color=f"C{i}", va="center")
+        first = curve.iloc[0]
+        ax.text(first["seconds"] + 1, 100 * first[ways].min() - 2, name, color=f"C{i}", va="top")
     arrows = [way.replace("-", " → ") for way in ways]
     ax.plot([], [], "-", color="0.3", label=arrows[0])
     ax.plot([], [], "--", color="0.3", label=arrows[-1])
     ax.legend(frameon=False, loc="lower right")
     ax.set(xlabel="time spent solving (seconds, two cores)", ylabel="P@1 (%)", ylim=(0, 100))
-    ax.set_xlim(0, 1.18 * max(curve["seconds"].max() for curve in curves.values()))
+    ax.set_xlim(0, 1.05 * max(curve["seconds"].max() for curve in curves.values()))
     return ax
 
 
