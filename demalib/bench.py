@@ -24,12 +24,12 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from demalib import plots
-from demalib.config import preset
+from demalib.config import Config, preset
 from demalib.density import log_density, rank_log_prior, sample_mixture, word_weights
 from demalib.em import fit_em
 from demalib.files import write_aside, write_json
-from demalib.mapping import Mapping
-from demalib.pipeline import judge_both, load_gold, load_pair, measure, retrievers
+from demalib.mapping import Mapping, Pair
+from demalib.pipeline import Gold, judge_both, load_gold, load_pair, measure, retrievers
 from demalib.runs import project_root
 from demalib.train import fit_gradient
 
@@ -169,25 +169,30 @@ def solvers(pair: str = "en-fr") -> dict[str, Any]:
     """
     muse = "muse" if os.environ.get("DEMALIB_MUSE") else ""
     config = preset(pair, lexicons=muse, validate_every=25)
-    words, gold, curves = load_pair(config), load_gold(config), {}
-    for name, fit in (("em", fit_em), ("gradient", fit_gradient)):
-        curve, spent, started = [], [0.0], time.perf_counter()
-
-        def watch(_: int, W_xy: torch.Tensor, W_yx: torch.Tensor) -> dict[str, float]:
-            paused = time.perf_counter()
-            seconds = paused - started - spent[0]  # noqa: B023 (called before the next solver)
-            ways = retrievers(Mapping.of(W_xy, W_yx, words, config), words)
-            results = measure(judge_both(ways, words, gold, config, ("csls",)), gold)
-            row = {way: figures["csls"]["p@1"] for way, figures in results.items()}
-            curve.append({"seconds": seconds} | row)  # noqa: B023
-            spent[0] += time.perf_counter() - paused  # noqa: B023
-            return row
-
-        mapping = fit(words, config, watch=watch)
-        watch(0, mapping.W_xy, mapping.W_yx)
-        curves[name] = curve
+    words, gold = load_pair(config), load_gold(config)
+    fits = {"em": fit_em, "gradient": fit_gradient}
+    curves = {name: _curve(fit, words, gold, config) for name, fit in fits.items()}
     _draw_solvers(curves)
     return {"pair": pair, "lexicons": gold.forward.name, "curves": curves, **_sooner(curves)}
+
+
+def _curve(fit: Callable, words: Pair, gold: Gold, config: Config) -> list[dict[str, float]]:
+    """P@1 by direction whenever a solver can be watched, and of its last map."""
+    curve, watching, started = [], 0.0, time.perf_counter()
+
+    def watch(_: int, W_xy: torch.Tensor, W_yx: torch.Tensor) -> dict[str, float]:
+        nonlocal watching
+        paused = time.perf_counter()
+        ways = retrievers(Mapping.of(W_xy, W_yx, words, config), words)
+        results = measure(judge_both(ways, words, gold, config, ("csls",)), gold)
+        row = {way: figures["csls"]["p@1"] for way, figures in results.items()}
+        curve.append({"seconds": paused - started - watching} | row)
+        watching += time.perf_counter() - paused
+        return row
+
+    mapping = fit(words, config, watch=watch)
+    watch(0, mapping.W_xy, mapping.W_yx)
+    return curve
 
 
 def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, float]:

@@ -193,7 +193,7 @@ def evaluate(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and where everything lies."""
     started = time.perf_counter()
-    folder = runs.run_notebook(args.notebook, {name: _literal(value) for name, value in args.p})
+    folder, _ = runs.run_notebook(args.notebook, {name: _literal(value) for name, value in args.p})
     out = folder / Path(args.notebook).name
     if not (folder / "metrics.json").is_file():
         print(f"{time.perf_counter() - started:.0f} s: {display_path(out)}")

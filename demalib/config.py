@@ -127,6 +127,11 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
+def reverse_pair(pair: str) -> str:
+    """``fr-en`` for ``en-fr``."""
+    return "-".join(reversed(pair.split("-")))
+
+
 def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
     """The settings for a pair, known to the registry or to the paper; overrides win.
 
@@ -139,7 +144,7 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
     Raises:
         DataError: The pair, the recipe or a field is unknown; the message lists the known ones.
     """
-    backward = "-".join(reversed(pair.split("-")))
+    backward = reverse_pair(pair)
     if pair in REGISTRY_PAIRS or backward in REGISTRY_PAIRS:
         data = {"vectors": "registry", "lexicons": "bundled"}
     elif pair in PAPER_PAIRS or backward in PAPER_PAIRS:

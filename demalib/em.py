@@ -194,9 +194,9 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         W = random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
     else:
         pair.require_identical()
+        if config.ablate == "density":
+            return Mapping.orthogonal(procrustes(v_x, v_y), pair, config)
         W = start_map(v_x, v_y)
-    if config.ablate == "density":
-        return Mapping.orthogonal(procrustes(v_x, v_y), pair, config)
     plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
     history, began = [], time.perf_counter()
     for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):

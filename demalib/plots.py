@@ -19,6 +19,16 @@ def style() -> None:
     })  # fmt: skip
 
 
+def arrow(direction: str) -> str:
+    """``en → fr`` for ``en-fr``."""
+    return direction.replace("-", " → ")
+
+
+def error_bars(rows: pd.DataFrame, column: str) -> list[pd.Series]:
+    """How far ``low`` and ``high`` lie from a column, as matplotlib wants it."""
+    return [rows[column] - rows["low"], rows["high"] - rows[column]]
+
+
 def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Axes:
     """P@1 by direction and metric with 95 % intervals; the copy baseline as a dashed line.
 
@@ -43,7 +53,7 @@ def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Ax
     ax.set(
         xticks=range(len(results)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.6, len(results) - 0.3)
     )
-    ax.set_xticklabels([direction.replace("-", " → ") for direction in results])
+    ax.set_xticklabels([arrow(direction) for direction in results])
     ax.grid(axis="x", visible=False)
     ax.legend(frameon=False, ncols=2, loc="upper right")
     return ax
@@ -84,9 +94,9 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
     for i, (name, frame) in enumerate(frames.items()):
         x = [bins.index(ranks) + 0.06 * (i - 0.5) for ranks in frame["ranks"]]
         height = 100 * frame["p@1"]
-        error = [height - 100 * frame["low"], 100 * frame["high"] - height]
+        error = [100 * side for side in error_bars(frame, "p@1")]
         ax.errorbar(x, height, error, marker="o", capsize=3)
-        ends.append((height.iloc[-1], x[-1] + 0.1, name.replace("-", " → "), f"C{i}"))
+        ends.append((height.iloc[-1], x[-1] + 0.1, arrow(name), f"C{i}"))
     floor = 0.0
     for at, x_end, name, color in sorted(ends):  # lowest first, each label clear of the last
         floor = max(at, floor + 7)
@@ -109,7 +119,7 @@ def solvers(curves: dict[str, pd.DataFrame]) -> Axes:
             ax.plot(curve["seconds"], 100 * curve[way], line, color=f"C{i}", marker=".")
         first = curve.iloc[0]
         ax.text(first["seconds"] + 1, 100 * first[ways].min() - 2, name, color=f"C{i}", va="top")
-    arrows = [way.replace("-", " → ") for way in ways]
+    arrows = [arrow(way) for way in ways]
     ax.plot([], [], "-", color="0.3", label=arrows[0])
     ax.plot([], [], "--", color="0.3", label=arrows[-1])
     ax.legend(frameon=False, loc="lower right")
@@ -131,14 +141,12 @@ def ablations(table: pd.DataFrame) -> list[Axes]:
     for ax, way in zip(axes[0], ways, strict=True):
         some = rows[rows["direction"] == way]
         at = [parts.index(part) for part in some["ablate"]]
-        error = [some["p@1"] - some["low"], some["high"] - some["p@1"]]
+        error = error_bars(some, "p@1")
         ax.errorbar(some["lost"], at, xerr=error, fmt="o", color="C0", capsize=3, label="ours")
         ax.scatter(some["paper_lost"], at, marker="D", s=42, facecolors="none", edgecolors="0.2",
                    label="the paper", zorder=3)  # fmt: skip
         ax.axvline(0, color="0.4", linestyle="--", linewidth=1.2)
-        ax.set(
-            title=way.replace("-", " → "), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5)
-        )
+        ax.set(title=arrow(way), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5))
         ax.set_yticklabels([f"without {part}" for part in parts])
     figure.supxlabel("P@1 lost against the full model (points)", fontsize=12)
     keys = axes[0, 0].get_legend_handles_labels()
@@ -159,9 +167,9 @@ def effects(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color="0.2", linewidth=1.2)
     for i, (direction, rows) in enumerate(table.groupby("direction", sort=False)):
         y = [names.index(name) + 0.3 * (i - 0.5) for name in rows["difference"]]
-        error = [rows["effect"] - rows["low"], rows["high"] - rows["effect"]]
+        error = error_bars(rows, "effect")
         ax.errorbar(rows["effect"], y, xerr=error, fmt="os"[i], color=f"C{i}", capsize=3)
-        label = f"{'●■'[i]} {direction.replace('-', ' → ')}"
+        label = f"{'●■'[i]} {arrow(direction)}"
         ax.text(0.3 * i, 1.02, label, color=f"C{i}", transform=ax.transAxes)
     ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6), xlabel="effect on P@1 (points)")
     ax.set_yticklabels(names)

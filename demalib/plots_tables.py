@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from demalib.plots import arrow, error_bars
+
 
 def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
     """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
@@ -26,7 +28,7 @@ def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | N
     for i, data in enumerate((("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))):
         some = done[(done["vectors"] == data[0]) & (done["lexicons"] == data[1])]
         at = [ways.index(way) for way in some["direction"]]
-        error = [some["p@1"] - some["low"], some["high"] - some["p@1"]]
+        error = error_bars(some, "p@1")
         label = f"ours, {data[0]} vectors, {data[1]} test words" if at else None
         ax.errorbar(some["p@1"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3, label=label)
     for at, way in enumerate(ways):
@@ -34,7 +36,7 @@ def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | N
             box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
             ax.text(2, at, "not run", va="center", fontsize=9, color="0.4", bbox=box)
     ax.set(yticks=range(len(ways)), xlim=(0, 100), ylim=(len(ways) - 0.4, -0.6), xlabel="P@1 (%)")
-    ax.set_yticklabels([way.replace("-", " → ") for way in ways])
+    ax.set_yticklabels([arrow(way) for way in ways])
     return ax
 
 
@@ -66,7 +68,7 @@ def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     maps = list(table["map"].unique())
     for i, (kind, some) in enumerate(table.groupby("against", sort=False)):
         at = [maps.index(name) + 0.2 * (i - 0.5) for name in some["map"]]
-        error = [some["auc"] - some["low"], some["high"] - some["auc"]]
+        error = error_bars(some, "auc")
         ax.errorbar(some["auc"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3)
         x, y = some["auc"].iloc[-1], len(maps) - 0.65
         ax.text(x, y, kind, ha="center", va="top", fontsize=11, color=f"C{i}")

@@ -109,7 +109,12 @@ def dictionary_cosine(
         The released code forgets to normalise the mapped vectors, so its criterion grows with
         the scale of the map.
     """
-    mapped, targets = normalize(mapped[:max_rank], dim=1), normalize(targets[:max_rank], dim=1)
+    return _dictionary_dot(normalize(mapped[:max_rank], dim=1), targets[:max_rank], knn)
+
+
+def _dictionary_dot(mapped: Tensor, targets: Tensor, knn: int) -> float:
+    """Mean dot product of each source vector and its best target under CSLS."""
+    targets = normalize(targets, dim=1)
     forward, _ = best_match(mapped, targets, knn)
     return float((mapped * targets[forward]).sum(dim=1).mean())
 
@@ -122,9 +127,7 @@ def released_criterion(
     For comparison only: both the dictionary and its mean come from dot products, so a map that
     is twice as large is judged otherwise; use :func:`dictionary_cosine`, whose arguments these are.
     """
-    mapped, targets = mapped[:max_rank], normalize(targets[:max_rank], dim=1)
-    forward, _ = best_match(mapped, targets, knn)
-    return float((mapped * targets[forward]).sum(dim=1).mean())
+    return _dictionary_dot(mapped[:max_rank], targets[:max_rank], knn)
 
 
 def iter_refine(

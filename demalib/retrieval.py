@@ -157,13 +157,12 @@ def released_hubness(
     :math:`q \cdot o`, which has the opposite sign. Vectors ``(Q, d)`` and ``(M, d)`` are used as
     they are.
     """
+    if not faiss:
+        return mean_top_cosine(queries, others, 10)  # of vectors that need not have unit length
     out, k = queries.new_empty(len(queries)), min(10, len(others))
     for part in chunks(len(queries), len(others)):
-        if faiss:
-            half = torch.cdist(queries[part], others).square_().div_(2 * sigma2)
-            out[part] = half.topk(k, dim=1, largest=False).values.mean(dim=1)
-        else:
-            out[part] = (queries[part] @ others.T).topk(k, dim=1).values.mean(dim=1)
+        half = torch.cdist(queries[part], others).square_().div_(2 * sigma2)
+        out[part] = half.topk(k, dim=1, largest=False).values.mean(dim=1)
     return out
 
 

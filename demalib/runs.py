@@ -89,19 +89,22 @@ def finished_runs() -> list[dict[str, Any]]:
     return [read_metrics(path.parent) for path in found]
 
 
-def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) -> None:
+def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) -> bool:
     """Build a run in its working folder and put it in place; a finished one is left alone.
 
     Args:
         folder: The run's place, see :func:`run_dir`.
         build: Fills the folder it is given, up to ``metrics.json``.
         again: Build it even if it is there; the old one stays until the new one is whole.
+
+    Returns:
+        Whether it was built.
     """
     work = work_dir(folder)
     work.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{work}.lock"):  # a second process waits, then finds the run finished
         if (folder / "metrics.json").is_file() and not again:
-            return
+            return False
         build(work)
         read_metrics(work)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +113,7 @@ def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) 
         os.rename(work, folder)
         for old in work.parent.glob(".old-*"):
             shutil.rmtree(old)
+    return True
 
 
 def solve(config: Config) -> dict[str, Any]:
@@ -175,7 +179,9 @@ def execute(notebook: Path, out: Path, params: dict[str, Any]) -> None:
         ) from error
 
 
-def run_notebook(notebook: str | Path, params: dict[str, Any], again: bool = True) -> Path:
+def run_notebook(
+    notebook: str | Path, params: dict[str, Any], again: bool = True
+) -> tuple[Path, bool]:
     """Execute a notebook; what it writes appears in its place only if all of it succeeded.
 
     Args:
@@ -185,22 +191,22 @@ def run_notebook(notebook: str | Path, params: dict[str, Any], again: bool = Tru
         again: Execute it even if the run is finished.
 
     Returns:
-        The folder with the executed notebook.
+        The folder with the executed notebook, and whether it was executed now.
     """
     notebook = Path(notebook).resolve()
     shown = notebook_parameters(notebook, params)
     if "folder" not in shown:
         folder = results_dir() / "runs" / "notebooks"
         execute(notebook, folder / notebook.name, params)
-        return folder
+        return folder, True
     shown.pop("folder")
     folder = run_dir(preset(shown.pop("pair"), shown.pop("recipe"), **shown))
-    build_run(
+    built = build_run(
         folder,
         lambda work: execute(notebook, work / notebook.name, params | {"folder": str(work)}),
         again,
     )
-    return folder
+    return folder, built
 
 
 def sweep(
@@ -222,9 +228,8 @@ def sweep(
     for number, job in enumerate(jobs, 1):
         started = time.time()
         try:
-            folder = run_notebook(notebook, params | job, again=False)
-            fresh = (folder / "metrics.json").stat().st_mtime >= started
-            outcome, detail = "done" if fresh else "skipped", display_path(folder)
+            folder, built = run_notebook(notebook, params | job, again=False)
+            outcome, detail = "done" if built else "skipped", display_path(folder)
         except DataError as error:
             outcome, detail = "failed", str(error)
         rows.append(job | {"outcome": outcome, "seconds": time.time() - started, "detail": detail})

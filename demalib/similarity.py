@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import torch
 
-from demalib.config import Config, preset
+from demalib.config import Config, preset, reverse_pair
 from demalib.evaluate import read_similarity, word_similarity
-from demalib.files import cache_dir
 from demalib.lexicon import Lexicon
 from demalib.mapping import Mapping, Pair
 from demalib.pipeline import load_pair, retrievers
 from demalib.retrieval import Retriever
 from demalib.runs import run_dir
+from demalib.sources import MUSE_VECTORS, muse_dir
 from demalib.tables import command, paper_table
 from demalib.vectors import Embedding
 
@@ -120,9 +120,8 @@ def similarity_path(src: str, tgt: str) -> Path | None:
 
 def missing(config: Config) -> list[str]:
     """What has to be done before the similarity of a pair can be measured; nothing is fetched."""
-    vectors = cache_dir() / "muse" / "fasttext" / "vectors-wiki"
     steps = []
-    needed = [vectors / f"wiki.{lang}.vec" for lang in config.langs]
+    needed = [muse_dir() / MUSE_VECTORS.format(lang) for lang in config.langs]
     if not all(path.is_file() for path in [*needed, run_dir(config) / "mapping.safetensors"]):
         steps.append(command(config.pair, config.solver))
     if similarity_path(*config.langs) is None:
@@ -139,7 +138,7 @@ def table3(solver: str = "em", seed: int = 0) -> pd.DataFrame:
     """
     rows = []
     for cell in paper_table(3).query("group == 'DeMa-BWE'").itertuples():
-        config = preset("-".join(reversed(cell.direction.split("-"))), solver=solver, seed=seed)
+        config = preset(reverse_pair(cell.direction), solver=solver, seed=seed)
         steps = missing(config)
         ours: dict[str, Any] = {} if steps else _measure(config)
         state = f"not run: {'; '.join(steps)}" if steps else "measured"

@@ -210,11 +210,19 @@ def _explain_pip(stderr: str) -> str:
 # ---------------------------------------------------------------- the paper's own data
 
 
+MUSE_VECTORS = "fasttext/vectors-wiki/wiki.{}.vec"  # of a language, on MUSE's host and in the cache
+
+
+def muse_dir() -> Path:
+    """Where downloads from MUSE's host are kept."""
+    return cache_dir() / "muse"
+
+
 def fetch_muse_vectors(lang: str) -> Path:
     """Download fastText's Wikipedia vectors of a language (several GB), once; return the file."""
     if not re.fullmatch(r"[a-z]{2,3}(_[a-z]+)?", lang):
         raise DataError(f"{lang!r} is not a language code such as 'es'")
-    return _download(f"fasttext/vectors-wiki/wiki.{lang}.vec")
+    return _download(MUSE_VECTORS.format(lang))
 
 
 def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
@@ -225,7 +233,7 @@ def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
 def _download(name: str) -> Path:
     """Bring one file of MUSE's host into the cache: whole or not at all, and never a web page."""
     base = os.environ.get("DEMALIB_MUSE_URL", "https://dl.fbaipublicfiles.com").rstrip("/") + "/"
-    folder = cache_dir() / "muse"
+    folder = muse_dir()
     pooch.get_logger().setLevel("ERROR")
     keeper = pooch.create(folder, base, registry={name: None}, retry_if_failed=2)
     progress = sys.stderr.isatty()

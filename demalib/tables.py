@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset
+from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair
 from demalib.files import write_text
 from demalib.lexicon import MUSE_SPLITS
 from demalib.runs import finished_runs, project_root, results_dir
@@ -81,7 +81,7 @@ def registry_table(figures: pd.DataFrame, solvers: list[str]) -> pd.DataFrame:
     """What was :func:`measured` on the registry's pairs, the wanted solvers first."""
     wanted = [
         (pair, direction, solver, metric, "registry", "bundled")
-        for pair in REGISTRY_PAIRS for direction in (pair, f"{pair[3:]}-{pair[:2]}")
+        for pair in REGISTRY_PAIRS for direction in (pair, reverse_pair(pair))
         for solver in solvers for metric in ("csls", "csls-d")
     ]  # fmt: skip
     found = figures[figures["pair"].isin(REGISTRY_PAIRS)]
@@ -104,7 +104,7 @@ def beside_paper(number: int, figures: pd.DataFrame, solver: str = "em") -> pd.D
     """
     names = OURS | dict.fromkeys(DEMA, solver)
     paper = paper_table(number).query("system in @names")
-    back = paper["direction"].str.replace(r"(\w+)-(\w+)", r"\2-\1", regex=True)
+    back = paper["direction"].map(reverse_pair)
     paper = paper.assign(
         name=paper["system"].map(names), paper=paper["corrected_value"].fillna(paper["value"]),
         pair=paper["direction"].where(paper["direction"].isin(KNOWN), back),
