@@ -76,7 +76,7 @@ class Config:
     reduction: str = "mean"
     sampling: str = "uniform"
     batch: int = 512
-    steps: int = 400
+    steps: int = 500
     rate: float = 3e-2
     schedule: str = "one-cycle"
     validate_every: int = 100
