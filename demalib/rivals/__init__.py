@@ -1,8 +1,21 @@
 """Every other system of the paper's tables: one function ``fit(pair, config) -> Mapping`` each."""
 
-from demalib.refine import fit_procrustes
+from demalib.refine import fit_identical, fit_procrustes
 from demalib.retrieval import Metric
-from demalib.rivals import artetxe16, artetxe17, geomm, msf, rcsls, shigeto, xing
+from demalib.rivals import (
+    artetxe16,
+    artetxe17,
+    geomm,
+    msf,
+    muse,
+    nonadv,
+    rcsls,
+    selflearn,
+    shigeto,
+    sinkhorn,
+    wsprocrustes,
+    xing,
+)
 from demalib.rivals.shared import Rival
 
 NN = Metric("nn")
@@ -27,6 +40,18 @@ RIVALS: dict[str, Rival] = {
                        UNIT_CENTER, NN),
     "artetxe17": Rival(artetxe17.fit, "train", "Artetxe et al. 2017", "Artetxe et al. (2017)",
                        UNIT_CENTER, NN),
+    # learned without one: from words of the same spelling, or from nothing
+    "id-procrustes": Rival(fit_identical, "identical", "Soegaard et al. 2018",
+                           "id+Procrustes (R)"),
+    "sl-unsup-id": Rival(selflearn.fit_identical, "identical", "Artetxe et al. 2018b",
+                         "SL-unsup-ID"),
+    "sl-unsup": Rival(selflearn.fit, "none", "Artetxe et al. 2018b", "SL-unsup"),
+    "muse": Rival(muse.fit, "none", "Conneau et al. 2018", "MUSE (U+R)"),
+    "sinkhorn": Rival(sinkhorn.fit, "none", "Xu et al. 2018", "Sinkhorn", metric=NN),
+    "non-adv": Rival(nonadv.fit, "none", "Hoshen and Wolf 2018", "Non-Adv"),
+    "non-adv-r": Rival(nonadv.fit, "none", "Hoshen and Wolf 2018", "Non-Adv (R)",
+                       settings={"refinements": 5}),
+    "ws-procrustes": Rival(wsprocrustes.fit, "none", "Grave et al. 2018", "WS-Procrustes (R)"),
 }  # fmt: skip
 
 __all__ = ["RIVALS", "Rival"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from demalib.config import Config
@@ -92,3 +94,27 @@ def fold(P_x: Tensor, P_y: Tensor) -> Tensor:
         express: dividing by :math:`|y|` instead is the same only where :math:`P_y` is a rotation.
     """
     return P_x @ P_y.T
+
+
+def require_words(pair: Pair, system: str) -> None:
+    """More words than dimensions on either side, without which a space has no shape to match.
+
+    Raises:
+        DataError: A side has too few.
+    """
+    for side in (pair.src, pair.tgt):
+        if len(side) <= side.dim:
+            raise DataError(
+                f"{system} compares the shapes of two spaces and needs more than {side.dim} words "
+                f"a side (its dimensions), {side.lang} has {len(side)}; read more words"
+            )
+
+
+def seeded_layers(sizes: tuple[int, ...], generator: torch.Generator) -> list[torch.nn.Linear]:
+    """Linear layers of these sizes with torch's usual start, but drawn from ``generator``."""
+    layers = [torch.nn.Linear(a, b) for a, b in pairwise(sizes)]
+    for layer in layers:
+        for weight in (layer.weight, layer.bias):
+            bound = layer.in_features**-0.5
+            torch.nn.init.uniform_(weight, -bound, bound, generator=generator)
+    return layers
