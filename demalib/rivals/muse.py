@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 
 PUBLISHED = Size(50_000, 2048, 5, 31_250)  # Sections 3.1, 3.2; epochs of the released code
-LAPTOP = Size(10_000, 512, 5, 1000)
+LAPTOP = Size(10_000, 512, 5, 600)
 
 
 def judge(layers: list[torch.nn.Linear], points: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     Args:
         pair: Two spaces.
         config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; ``recipe``
-            ``laptop`` has 10,000 words, 512 units and epochs of 1,000 steps instead.
+            ``laptop`` has 10,000 words, 512 units and epochs of 600 steps instead.
 
     Note:
         The published sizes take about two hours an epoch on one CPU core. Vectors are scaled

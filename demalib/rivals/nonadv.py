@@ -16,7 +16,6 @@ from tqdm import tqdm
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import refine
-from demalib.retrieval import chunks
 from demalib.rivals.shared import require_words
 
 AXES = 25  # principal axes of the first stage, released code
@@ -39,7 +38,7 @@ class Size(NamedTuple):
 
 
 PUBLISHED = Size(5000, 100, 1, 5000, 49, 7500, 50)  # released code
-LAPTOP = Size(2000, 20, 5, 5000, 15, 7500, 10)
+LAPTOP = Size(1500, 20, 7, 5000, 15, 7500, 10)
 
 
 class Runs(NamedTuple):
@@ -62,13 +61,14 @@ def principal(side: Tensor) -> Tensor:
 
 def nearest(points: Tensor, others: Tensor) -> Tensor:
     """Rows of the nearest other points, by Euclidean distance: ``(R, n)`` for ``(R, n, d)``."""
-    out = torch.empty(points.shape[:2], dtype=torch.long)
     half = others.square().sum(dim=2) / 2
-    for run in range(len(points)):
-        for part in chunks(points.shape[1], others.shape[1]):
-            scores = (points[run, part] @ others[run].T).sub_(half[run])
-            out[run, part] = scores.argmax(dim=1)
-    return out
+    each = zip(points, others, half, strict=True)
+    return torch.stack([(mine @ theirs.T).sub_(h).argmax(dim=1) for mine, theirs, h in each])
+
+
+def take(points: Tensor, rows: Tensor) -> Tensor:
+    """Each run's own rows of its points, ``(R, n, d)``."""
+    return points.gather(1, rows[:, :, None].expand(-1, -1, points.shape[2]))
 
 
 def match(runs: Runs) -> tuple[Tensor, Tensor, Tensor]:
@@ -78,49 +78,54 @@ def match(runs: Runs) -> tuple[Tensor, Tensor, Tensor]:
         Rows of target words for source words, ``(R, n)``, of source words for target words,
         ``(R, n)``, and the smaller one of the two mean squared distances, ``(R,)``.
     """
-    back, forth = runs.y @ runs.T_y, runs.x @ runs.T_x
-    to_y, to_x = nearest(runs.x, back), nearest(runs.y, forth)
+    images = (runs.y @ runs.T_y, runs.x @ runs.T_x)
+    rows = nearest(runs.x, images[0]), nearest(runs.y, images[1])
     errors = [
-        (points - _take(images, rows)).square().sum(dim=2).mean(dim=1)
-        for points, images, rows in ((runs.x, back, to_y), (runs.y, forth, to_x))
+        (points - take(image, row)).square().sum(dim=2).mean(dim=1)
+        for points, image, row in zip((runs.x, runs.y), images, rows, strict=True)
     ]
-    return to_y, to_x, torch.minimum(*errors)
+    return *rows, torch.minimum(*errors)
 
 
-def _take(points: Tensor, rows: Tensor) -> Tensor:
-    return points.gather(1, rows[:, :, None].expand(-1, -1, points.shape[2]))
-
-
-def learn(
-    runs: Runs, to_y: Tensor, to_x: Tensor, generator: torch.Generator, keep: tuple | None = None
-) -> Runs:
+def learn(runs: Runs, to_y: Tensor, to_x: Tensor, mutual: bool, generator: torch.Generator) -> Runs:
     """An epoch of mini-batches on given matches: fit both maps, and their cycles.
 
     Args:
         runs: The maps so far.
         to_y: Target word of each source word, ``(R, n)``.
         to_x: Source word of each target word, ``(R, n)``.
+        mutual: Only pairs that match both ways take part, for a single run.
         generator: Source of the order.
-        keep: Rows of the source and of the target words that take part, all if left out.
     """
     T_x, T_y = (T.clone().requires_grad_() for T in (runs.T_x, runs.T_y))
-    optimizer = torch.optim.Adam([T_x, T_y], RATE, BETAS)
-    keep = keep or (torch.arange(runs.x.shape[1]),) * 2
-    n = min(map(len, keep))
-    order = [rows[torch.randperm(len(rows), generator=generator)][:n] for rows in keep]
+    optimizer, rows = torch.optim.Adam([T_x, T_y], RATE, BETAS), torch.arange(runs.x.shape[1])
+    parts = [rows, rows]
+    if mutual:
+        parts = [rows[to_x[0, to_y[0]] == rows], rows[to_y[0, to_x[0]] == rows]]
+    n = min(map(len, parts))
+    orders = [part[torch.randperm(len(part), generator=generator)][:n] for part in parts]
     for low in range(0, max(1, n - BATCH + 1), BATCH):  # a last part of a batch is left out
-        loss, some = 0.0, [rows[low : low + BATCH] for rows in order]
-        for side, other, T, back, rows, to in (
-            (runs.x, runs.y, T_x, T_y, some[0], to_y), (runs.y, runs.x, T_y, T_x, some[1], to_x)
-        ):  # fmt: skip
-            points, targets = side[:, rows], _take(other, to[:, rows])
-            image = points @ T
-            error = (targets - image).square() + CYCLE_WEIGHT * (points - image @ back).square()
-            loss = loss + error.sum() / (2 * len(rows))
+        loss = torch.zeros(())
+        for points, others, T, back, order, to in (
+            (runs.x, runs.y, T_x, T_y, orders[0], to_y),
+            (runs.y, runs.x, T_y, T_x, orders[1], to_x),
+        ):
+            some = order[low : low + BATCH]
+            image, match = points[:, some] @ T, take(others, to[:, some])
+            cycle = (points[:, some] - image @ back).square().sum()
+            loss = loss + ((match - image).square().sum() + CYCLE_WEIGHT * cycle) / (2 * BATCH)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return runs._replace(T_x=T_x.detach(), T_y=T_y.detach())
+
+
+def iterate(runs: Runs, epochs: int, generator: torch.Generator, mutual: bool = False) -> Runs:
+    """Match and learn, some epochs of it."""
+    for _ in range(epochs):
+        to_y, to_x, _ = match(runs)
+        runs = learn(runs, to_y, to_x, mutual, generator)
+    return runs
 
 
 def match_axes(x: Tensor, y: Tensor, epochs: int, generator: torch.Generator) -> list[Tensor]:
@@ -140,11 +145,8 @@ def match_axes(x: Tensor, y: Tensor, epochs: int, generator: torch.Generator) ->
         count = min(TOGETHER, RESTARTS - low)
         signs = 2.0 * torch.randint(2, (count, 1, k), generator=generator) - 1
         eye = torch.eye(k).repeat(count, 1, 1)
-        runs = Runs(x * signs, y.repeat(count, 1, 1), eye, eye)
-        for _ in range(epochs):
-            to_y, to_x, _ = match(runs)
-            runs = learn(runs, to_y, to_x, generator)
-        to_y, to_x, errors = match(runs)
+        start = Runs(x * signs, y.repeat(count, 1, 1), eye, eye)
+        to_y, to_x, errors = match(iterate(start, epochs, generator))
         if float(errors.min()) < least:
             least, run = float(errors.min()), int(errors.argmin())
             best = [to_y[run : run + 1], to_x[run : run + 1]]
@@ -163,8 +165,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
     Args:
         pair: Two spaces.
         config: ``seed``; ``refinements`` for Non-Adv (R) (5 in its row; none by default), with
-            ``dictionary``, ``max_rank`` and ``knn``; ``recipe`` ``laptop`` has 2,000 words and 20
-            epochs on the axes, holds their matches for 5, then has 15 and 10 epochs instead.
+            ``dictionary``, ``max_rank`` and ``knn``; ``recipe`` ``laptop`` has 1,500 words and 20
+            epochs on the axes, holds their matches for 7, then has 15 and 10 epochs instead.
 
     Note:
         The released code leaves vectors as they are, but standardises each word before it finds the
@@ -174,27 +176,20 @@ def fit(pair: Pair, config: Config) -> Mapping:
     """
     require_words(pair, "non-adv")
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
-    generator = torch.Generator().manual_seed(config.seed)
-    least = min(len(pair.x), len(pair.y))
-    n, eye = min(size.words, least), torch.eye(pair.src.dim)[None]
-    top = min(size.axes_words, n)
-    to_y, to_x = match_axes(
-        *(principal(side[:n])[:top] for side in (pair.x, pair.y)), size.axes_epochs, generator
-    )
-    runs = Runs(pair.x[None, :top], pair.y[None, :top], eye, eye)
+    generator, eye = torch.Generator().manual_seed(config.seed), torch.eye(pair.src.dim)[None]
+
+    def sides(words: int) -> list[Tensor]:
+        return [side[None, : min(words, len(pair.x), len(pair.y))] for side in (pair.x, pair.y)]
+
+    n = min(size.axes_words, len(pair.x), len(pair.y))
+    axes = [principal(side[0])[:n] for side in sides(size.words)]
+    found = match_axes(*axes, size.axes_epochs, generator)
+    runs = Runs(*sides(n), eye, eye)
     for _ in range(size.held_epochs):
-        runs = learn(runs, to_y, to_x, generator)
-    runs = runs._replace(x=pair.x[None, :n], y=pair.y[None, :n])
-    for _ in tqdm(range(size.epochs), desc="full space", unit="epoch", disable=None):
-        to_y, to_x, _ = match(runs)
-        runs = learn(runs, to_y, to_x, generator)
-    n = min(size.last_words, least)
-    runs = runs._replace(x=pair.x[None, :n], y=pair.y[None, :n])
-    for _ in tqdm(range(size.last_epochs), desc="reciprocal", unit="epoch", disable=None):
-        to_y, to_x, _ = match(runs)
-        rows = torch.arange(n)
-        mutual = (rows[to_x[0, to_y[0]] == rows], rows[to_y[0, to_x[0]] == rows])
-        runs = learn(runs, to_y, to_x, generator, mutual)
+        runs = learn(runs, *found, False, generator)
+    runs = iterate(Runs(*sides(size.words), runs.T_x, runs.T_y), size.epochs, generator)
+    runs = Runs(*sides(size.last_words), runs.T_x, runs.T_y)
+    runs = iterate(runs, size.last_epochs, generator, mutual=True)
     if config.refinements > 0:
         W = refine(pair, runs.T_x[0], config, config.refinements)
         return Mapping.orthogonal(W, pair, config)

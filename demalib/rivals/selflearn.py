@@ -31,10 +31,11 @@ class Size(NamedTuple):
 
     words: int  # vocabulary cut-off of the stochastic dictionaries
     patience: int  # rounds without gain before p grows
+    rounds: int  # most rounds at one p
 
 
-PUBLISHED = Size(20_000, 50)  # Section 3.3
-LAPTOP = Size(4000, 10)
+PUBLISHED = Size(20_000, 50, 10_000)  # Section 3.3, which has no bound on rounds
+LAPTOP = Size(3000, 10, 20)
 
 
 def similarity_profiles(side: Tensor) -> Tensor:
@@ -102,17 +103,19 @@ def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
     generator = torch.Generator().manual_seed(config.seed)
     x, y = pair.x[: size.words], pair.y[: size.words]
-    keep, best, idle = KEEP, -torch.inf, 0
+    keep, best, idle, spent = KEEP, -torch.inf, 0, 0
     W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
-    while keep < 1 or idle < size.patience:
-        if idle >= size.patience:
-            keep, idle = min(1.0, GROWTH * keep), 0
+    while True:
         found, objective = chance_dictionary(
             normalize(x @ W, dim=1), normalize(y, dim=1), keep, config.knn, generator
         )
         W = procrustes(x[found[:, 0]], y[found[:, 1]])
-        idle = 0 if objective >= best + THRESHOLD else idle + 1
+        spent, idle = spent + 1, 0 if objective >= best + THRESHOLD else idle + 1
         best = max(best, objective)
+        if idle >= size.patience or spent >= size.rounds:
+            if keep >= 1:
+                break
+            keep, idle, spent = min(1.0, GROWTH * keep), 0, 0
     for _ in range(WIDEN):
         found = induce_dictionary(pair.x @ W, pair.y, "union", WORDS, config.knn)
         W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
@@ -146,7 +149,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     Args:
         pair: Two spaces.
-        config: ``seed``, ``knn``; ``recipe`` ``laptop`` has 4,000 words and 10 rounds instead.
+        config: ``seed``, ``knn``; ``recipe`` ``laptop`` has 3,000 words, 10 rounds
+            of patience and at most 20 rounds at one p instead.
 
     Note:
         Published sizes take hours on a CPU (released code's own notes). After the laptop's

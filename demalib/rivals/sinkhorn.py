@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 
 PUBLISHED = Size(10_000, 2048, 2000, 22_000, 4000)  # released code and its example
-LAPTOP = Size(10_000, 256, 200, 1500, 500)
+LAPTOP = Size(10_000, 256, 100, 1000, 500)
 
 
 def transport(cost: Tensor, sharpness: float, iterations: int) -> Tensor:
@@ -139,7 +139,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``recipe`` ``laptop`` has batches of 256, 200 steps of warm-up and 1,500
+        config: ``seed``; ``recipe`` ``laptop`` has batches of 256, 100 steps of warm-up and 1,000
             steps instead.
 
     Note:
