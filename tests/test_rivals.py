@@ -149,9 +149,10 @@ def test_geomm_chooses_a_penalty_that_fits_the_lexicon(rng):
     src, tgt, _ = planted(rng, noise=0.3)
     pair = make_pair(src, tgt, lexicon())
     pairs = torch.from_numpy(pair.train)
-    chosen = geomm.choose_penalty(pair, pairs, seed=0)
-    assert chosen == geomm.choose_penalty(pair, pairs, seed=0) < max(geomm.PENALTIES)
-    assert geomm.choose_penalty(pair, pairs[:1], seed=0) == geomm.PENALTIES[0]  # none to hold out
+    chosen = geomm.choose_penalty(pair, pairs, Config())
+    assert chosen == geomm.choose_penalty(pair, pairs, Config()) < max(geomm.PENALTIES)
+    for few in (pairs[:1], pairs + 10_000):  # none to hold out, none that is frequent
+        assert geomm.choose_penalty(pair, few, Config()) == geomm.PENALTIES[0]
 
 
 def test_shigeto_leaves_one_out_as_if_by_hand(gen):

@@ -12,11 +12,18 @@ from torch import Tensor
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.rivals.shared import fit_both_ways, nearest
+from demalib.retrieval import chunks
+from demalib.rivals.shared import fit_both_ways
 
 THRESHOLD = 1e-6  # least gain of the mean similarity, released code
 WORDS = 20_000  # most frequent words that make the dictionary; the paper takes all 200,000
 ROUNDS = 200  # never reached in practice; the paper has no bound
+
+
+def nearest(mapped: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest dot product with a target, and that target's row, for each word, each ``(n,)``."""
+    best = [(mapped[part] @ targets.T).max(dim=1) for part in chunks(len(mapped), len(targets))]
+    return torch.cat([b.values for b in best]), torch.cat([b.indices for b in best])
 
 
 def self_learn(side: Pair) -> Tensor:

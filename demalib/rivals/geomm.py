@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
-from demalib.rivals.shared import fit_both_ways, fold, nearest, train_rows
+from demalib.retrieval import Metric, Retriever
+from demalib.rivals.shared import fit_both_ways, fold, train_rows
 
 # Candidates for lambda, the likeliest first: the released code's default, the released results
 # script's other value, and their neighbours, since a smaller lexicon asks for a smaller one.
@@ -52,18 +52,22 @@ def spaces(side: Pair, pairs: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
     return (u * s.sqrt()).float(), (vt.T * s.sqrt()).float()
 
 
-def choose_penalty(side: Pair, pairs: Tensor, seed: int) -> float:
-    """The lambda whose map finds most of a held-out fifth of the pairs, by cosine."""
-    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))
-    cut = round(HELD_OUT * len(pairs))
-    held, rest = pairs[order[:cut]], pairs[order[cut:]]
-    found = []
-    for penalty in PENALTIES if cut else ():
+def choose_penalty(side: Pair, pairs: Tensor, config: Config) -> float:
+    """The lambda whose map finds most of a held-out fifth of the pairs.
+
+    They are sought as the test words will be, in the latent space by CSLS, but only among the
+    ``config.max_rank`` most frequent words.
+    """
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(config.seed))
+    held, rest = pairs[order].tensor_split([round(HELD_OUT * len(pairs))])
+    held = held[(held < config.max_rank).all(dim=1)]
+    found = [0] * len(PENALTIES)
+    for i, penalty in enumerate(PENALTIES if len(held) else ()):
         P_x, P_y = spaces(side, rest, penalty)
-        mapped, targets = side.x[held[:, 0]] @ P_x, side.y @ P_y
-        guess = nearest(mapped, normalize(targets, dim=1))[1]
-        found.append(int(guess.eq(held[:, 1]).sum()))
-    return PENALTIES[found.index(max(found)) if found else 0]
+        x, y = side.x[: config.max_rank] @ P_x, side.y[: config.max_rank] @ P_y
+        guesses = Retriever(x, y, config.knn).translate(held[:, 0], Metric("csls"), k=1)[1]
+        found[i] = int(guesses[:, 0].eq(held[:, 1]).sum())
+    return PENALTIES[found.index(max(found))]
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
@@ -81,7 +85,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     Args:
         pair: Two spaces with a train lexicon.
-        config: ``seed`` decides which pairs are held out.
+        config: ``seed`` decides which pairs are held out, ``max_rank`` and ``knn`` how they are
+            sought.
 
     Note:
         By its SVD any W is :math:`U_1BU_2^T` with :math:`\|B\|_F = \|W\|_F`, and the latent
@@ -95,6 +100,6 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     def fit_one(side: Pair) -> Tensor:
         pairs = torch.from_numpy(train_rows(side, "geomm").copy()).unique(dim=0)  # A is binary
-        return fold(*spaces(side, pairs, choose_penalty(side, pairs, config.seed)))
+        return fold(*spaces(side, pairs, choose_penalty(side, pairs, config)))
 
     return fit_both_ways(pair, config, fit_one)

@@ -14,7 +14,7 @@ from torch import Tensor
 from demalib.config import Config
 from demalib.files import DataError
 from demalib.mapping import Mapping, Pair
-from demalib.retrieval import Metric, chunks
+from demalib.retrieval import Metric
 from demalib.vectors import NORMALISATION
 
 
@@ -77,12 +77,6 @@ def fit_both_ways(pair: Pair, config: Config, fit_one: Callable[[Pair], Tensor])
     """The maps of both directions, each learned by ``fit_one`` from its own lexicon."""
     W_xy, W_yx = (fit_one(side).float() for side in (pair, pair.swap()))
     return Mapping.of(W_xy, W_yx, pair, config)
-
-
-def nearest(mapped: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest dot product with a target, and that target's row, for each word, each ``(n,)``."""
-    best = [(mapped[part] @ targets.T).max(dim=1) for part in chunks(len(mapped), len(targets))]
-    return torch.cat([b.values for b in best]), torch.cat([b.indices for b in best])
 
 
 def fold(P_x: Tensor, P_y: Tensor) -> Tensor:
