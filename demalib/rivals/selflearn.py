@@ -1,0 +1,175 @@
+"""Robust self-learning: map and dictionary improve each other, shaken by chance (SL-unsup, -ID).
+
+It assumes that translations have similar similarities to the other words of their own language,
+or, for SL-unsup-ID, that words spelled alike are translations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from demalib.config import Config
+from demalib.mapping import Mapping, Pair
+from demalib.refine import induce_dictionary, procrustes
+from demalib.retrieval import chunks, mean_top_cosine
+from demalib.rivals.msf import whitening
+from demalib.rivals.shared import fold, require_words
+
+START_WORDS = 4000  # whose similarities are compared, released code
+WORDS = 20_000  # vocabulary cut-off of the last dictionary, Section 3.3
+KEEP, GROWTH = 0.1, 2.0  # p of the stochastic dictionary, and its factor, Section 3.3
+THRESHOLD = 1e-6  # least gain of the mean similarity, Section 3.3
+WIDEN = 2  # rounds over all WORDS after the stochastic ones; ours, see the Note of fit
+
+
+class Size(NamedTuple):
+    """What the recipe decides."""
+
+    words: int  # vocabulary cut-off of the stochastic dictionaries
+    patience: int  # rounds without gain before p grows
+    rounds: int  # most rounds at one p
+
+
+PUBLISHED = Size(20_000, 50, 10_000)  # Section 3.3, which has no bound on rounds
+LAPTOP = Size(3000, 10, 20)
+
+
+def similarity_profiles(side: Tensor) -> Tensor:
+    r"""Sorted rows of :math:`\sqrt{X X^T}`, then unit, center, unit (Section 3.2), ``(n, n)``."""
+    white, _ = whitening(side.double())
+    root = side @ white.to(side) @ side.T  # (n, n): U S U^T for X = U S V^T
+    rows = normalize(root.sort(dim=1).values, dim=1)
+    return normalize(rows - rows.mean(dim=0), dim=1)
+
+
+def start_dictionary(pair: Pair, knn: int) -> Tensor:
+    """Words with similar profiles, as the union of both directions under CSLS, ``(n, 2)``."""
+    n = min(START_WORDS, len(pair.x), len(pair.y))
+    profiles = (similarity_profiles(side[:n]) for side in (pair.x, pair.y))
+    return induce_dictionary(*profiles, "union", n, knn)
+
+
+def chance_dictionary(
+    mapped: Tensor, targets: Tensor, keep: float, knn: int, generator: torch.Generator
+) -> tuple[Tensor, float]:
+    """Best CSLS partners of both sides, when each score is seen with probability ``keep``.
+
+    Args:
+        mapped: Unit source vectors in the target space, ``(n, d)``.
+        targets: Unit target vectors, ``(m, d)``.
+        keep: The probability p; each direction draws its own chances.
+        knn: Neighbours k of CSLS.
+        generator: Source of the chances.
+
+    Returns:
+        Row numbers, ``(n + m, 2)``, and the objective: the mean cosine to the nearest neighbour,
+        which chance does not touch, averaged over both directions.
+    """
+    n, m = len(mapped), len(targets)
+    r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
+    forward, backward = torch.zeros(n, dtype=torch.long), torch.zeros(m, dtype=torch.long)
+    best, near_tgt, near_src = (torch.full((size,), -torch.inf) for size in (m, n, m))
+    for part in chunks(n, m):
+        scores = mapped[part] @ targets.T
+        near_tgt[part] = scores.amax(dim=1)
+        near_src = torch.maximum(near_src, scores.amax(dim=0))
+        scores.mul_(2).sub_(r_src).sub_(r_tgt[part, None])
+        forward[part] = _drop(scores, keep, generator).argmax(dim=1)
+        value, row = _drop(scores, keep, generator).max(dim=0)
+        better = value > best
+        best = torch.where(better, value, best)
+        backward = torch.where(better, row + part.start, backward)
+    pairs = [
+        torch.stack([torch.arange(n), forward], 1),
+        torch.stack([backward, torch.arange(m)], 1),
+    ]
+    return torch.cat(pairs), float(near_tgt.mean() + near_src.mean()) / 2
+
+
+def _drop(scores: Tensor, keep: float, generator: torch.Generator) -> Tensor:
+    """The scores, most of them out of sight; 16 random bits each are enough, and fast."""
+    if keep >= 1:
+        return scores
+    draws = torch.empty(scores.shape, dtype=torch.int16).random_(generator=generator)
+    return scores.masked_fill(draws >= round(keep * 2**15), -torch.inf)
+
+
+def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
+    """Alternate Procrustes and dictionary; p doubles whenever the objective stands still."""
+    size = LAPTOP if config.recipe == "laptop" else PUBLISHED
+    generator = torch.Generator().manual_seed(config.seed)
+    x, y = pair.x[: size.words], pair.y[: size.words]
+    keep, best, idle, spent = KEEP, -torch.inf, 0, 0
+    W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
+    while True:
+        found, objective = chance_dictionary(
+            normalize(x @ W, dim=1), normalize(y, dim=1), keep, config.knn, generator
+        )
+        W = procrustes(x[found[:, 0]], y[found[:, 1]])
+        spent, idle = spent + 1, 0 if objective >= best + THRESHOLD else idle + 1
+        best = max(best, objective)
+        if idle >= size.patience or spent >= size.rounds:
+            if keep >= 1:
+                break
+            keep, idle, spent = min(1.0, GROWTH * keep), 0, 0
+    for _ in range(WIDEN):
+        found = induce_dictionary(pair.x @ W, pair.y, "union", WORDS, config.knn)
+        W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
+    return found
+
+
+def spaces(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Symmetric re-weighting: the maps of both sides into the common space, each ``(d, d)``.
+
+    With whitening :math:`W_x, W_y` and :math:`W_x A^T B W_y = U S V^T`, after de-whitening,
+
+    .. math:: P_x = W_x U S^{1/2} U^T W_x^{-1} U, \qquad P_y = W_y V S^{1/2} V^T W_y^{-1} V.
+
+    Args:
+        a: Source vectors of the dictionary's pairs, ``(n, d)``, float64.
+        b: Target vectors of the same pairs, ``(n, d)``, float64.
+    """
+    (white_x, colour_x), (white_y, colour_y) = whitening(a), whitening(b)
+    u, s, vt = torch.linalg.svd(white_x @ (a.T @ b) @ white_y)
+    P_x = white_x @ (u * s.sqrt()) @ u.T @ colour_x @ u
+    return P_x, white_y @ (vt.T * s.sqrt()) @ vt @ colour_y @ vt.T
+
+
+def fit(pair: Pair, config: Config) -> Mapping:
+    r"""SL-unsup: robust self-learning without any hint (Artetxe et al. 2018b, Section 3).
+
+    Defaults: normalisation unit, center, unit (Section 3.1); start from the sorted similarities
+    (3.2) of 4,000 words (released code); stochastic dictionaries with p = 0.1, doubled after 50 rounds without a
+    gain of 1e-6, cut-off 20,000 words, CSLS with k = 10, both directions (3.3); symmetric
+    re-weighting at the end (3.4), with whitening and de-whitening (released code).
+
+    Args:
+        pair: Two spaces.
+        config: ``seed``, ``knn``; ``recipe`` ``laptop`` has 3,000 words, 10 rounds
+            of patience and at most 20 rounds at one p instead.
+
+    Note:
+        Published sizes take hours on a CPU (released code's own notes). After the laptop's
+        stochastic rounds, two more take in all 20,000 words. A dropped score never wins, where
+        the released code sets it to 0. The map is :math:`W = P_x P_y^T`: it keeps the dot
+        products of the common space, not its lengths (:func:`demalib.rivals.shared.fold`);
+        :math:`P_x P_y^{-1}` would undo the re-weighting.
+    """
+    require_words(pair, "sl-unsup")
+    return _finish(pair, start_dictionary(pair, config.knn), config)
+
+
+def fit_identical(pair: Pair, config: Config) -> Mapping:
+    """SL-unsup-ID: the same, started from all identical words (released code); see :func:`fit`."""
+    require_words(pair, "sl-unsup-id")
+    return _finish(pair, torch.from_numpy(pair.require_identical().copy()), config)
+
+
+def _finish(pair: Pair, found: Tensor, config: Config) -> Mapping:
+    found = self_learn(pair, found, config)
+    W = fold(*spaces(pair.x[found[:, 0]].double(), pair.y[found[:, 1]].double())).float()
+    return Mapping.of(W, W.T, pair, config)
