@@ -11,7 +11,6 @@ from demalib.files import DataError
 from demalib.lexicon import Lexicon, load_lexicon, read_lexicon
 from demalib.mapping import Mapping, Pair, make_pair
 from demalib.pipeline import (
-    SOLVERS,
     Gold,
     align,
     judge_both,
@@ -23,6 +22,7 @@ from demalib.pipeline import (
     retrievers,
 )
 from demalib.retrieval import Metric, Retriever
+from demalib.solvers import SOLVERS, Solver
 from demalib.sources import load_vectors
 from demalib.store import load_embedding, read_vectors, save_embedding
 from demalib.vectors import Embedding, Policy
@@ -30,7 +30,7 @@ from demalib.vectors import Embedding, Policy
 __version__ = "0.1.0"
 __all__ = [
     "SOLVERS", "Config", "DataError", "Embedding", "Gold", "Lexicon", "Mapping", "Metric",
-    "Pair", "Policy", "Retriever", "align", "judge_both", "load_embedding", "load_gold",
+    "Pair", "Policy", "Retriever", "Solver", "align", "judge_both", "load_embedding", "load_gold",
     "load_lexicon", "load_pair", "load_vectors", "make_pair", "measure", "preset",
     "read_lexicon", "read_vectors", "record", "results_table", "retrievers", "save_embedding",
 ]  # fmt: skip

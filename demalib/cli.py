@@ -14,6 +14,7 @@ from demalib.config import REGISTRY_PAIRS, Config
 from demalib.files import DataError, display_path, write_json
 from demalib.lexicon import read_lexicon
 from demalib.mapping import Mapping, Pair, make_pair
+from demalib.solvers import SOLVERS, solver_named
 from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
 from demalib.store import load_embedding, read_vectors, save_embedding
 from demalib.vectors import Policy
@@ -73,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--solver",
         default="",
-        help=f"{', '.join(pipeline.SOLVERS)} "
+        help=f"{', '.join(SOLVERS)} "
         "(default: procrustes if a lexicon is given, else the best without)",
     )
     sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
@@ -151,7 +152,7 @@ def align(args: argparse.Namespace) -> None:
     config = Config(
         f"{src.lang}-{tgt.lang}", solver, args.seed, vectors="files", max_vocab=args.max_vocab
     )
-    pair = make_pair(src, tgt, train)
+    pair = make_pair(src, tgt, train, steps=solver_named(solver).steps)
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
     started = time.perf_counter()
     mapping = pipeline.align(pair, config)

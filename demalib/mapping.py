@@ -108,9 +108,14 @@ def make_pair(
     return Pair(src.normalise(steps), tgt.normalise(steps), identical, rows, back)
 
 
+def candidates(words: Tensor, C: Tensor | None) -> Tensor:
+    """Words, (N, d), where mapped words of the other side are compared with them."""
+    return words if C is None else words @ C
+
+
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """A learned pair of linear maps, for row vectors: ``y = x @ W_xy``, ``x = y @ W_yx``.
+    r"""A learned pair of linear maps, for row vectors: ``y = x @ W_xy``, ``x = y @ W_yx``.
 
     Attributes:
         W_xy: Source to target, (d, d).
@@ -119,6 +124,14 @@ class Mapping:
         tgt_norm: Normalisation of the target space, with its mean.
         info: Languages, solver, seed and settings that made it.
         history: The record of the run, a row per round or step; may be empty.
+        C_y: What target words are multiplied by, (d, d), before mapped source words are compared
+            with them; None leaves them as they are.
+        C_x: The same for source words on the way back.
+
+    Note:
+        Density matching brings source words to where target words are. Some other methods meet in
+        a third space, :math:`\langle xP_x, yP_y \rangle`: their ``W_xy`` is :math:`P_x` and their
+        ``C_y`` is :math:`P_y`.
     """
 
     W_xy: Tensor
@@ -127,6 +140,8 @@ class Mapping:
     tgt_norm: Normalisation
     info: dict[str, Any] = field(default_factory=dict)
     history: pd.DataFrame = field(default_factory=pd.DataFrame)
+    C_y: Tensor | None = None
+    C_x: Tensor | None = None
 
     @classmethod
     def of(
@@ -136,6 +151,8 @@ class Mapping:
         pair: Pair,
         config: Config,
         history: pd.DataFrame | None = None,
+        C_y: Tensor | None = None,
+        C_x: Tensor | None = None,
     ) -> Mapping:
         """The mapping that a solver found for a pair."""
         info = {"src": pair.src.lang, "tgt": pair.tgt.lang, "config": config.to_dict()}
@@ -147,6 +164,8 @@ class Mapping:
             pair.tgt.normalisation,
             info,
             history,
+            C_y,
+            C_x,
         )
 
     @classmethod
@@ -172,7 +191,8 @@ class Mapping:
 
     def save(self, path: str | Path) -> None:
         """Write maps, means and settings to a ``.safetensors`` file, whole or not at all."""
-        tensors = {"W_xy": self.W_xy.contiguous(), "W_yx": self.W_yx.contiguous()}
+        named = {name: getattr(self, name) for name in ("W_xy", "W_yx", "C_y", "C_x")}
+        tensors = {name: W.contiguous() for name, W in named.items() if W is not None}
         steps = {}
         for side, norm in (("src", self.src_norm), ("tgt", self.tgt_norm)):
             steps[side] = list(norm.steps)
@@ -201,7 +221,8 @@ class Mapping:
                 )
                 for side in ("src", "tgt")
             ]
-            return cls(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"])
+            sides = {name: tensors.get(name) for name in ("C_y", "C_x")}
+            return cls(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"], **sides)
         except (SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise DataError(
                 f"{path}: not a whole mapping file ({error}); run 'demalib align' again"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -15,35 +13,17 @@ import torch
 from torch import Tensor
 
 from demalib.config import Config
-from demalib.em import fit_em
 from demalib.evaluate import bootstrap, check_pairs, judge, paired_bootstrap, summarise
 from demalib.files import DataError
 from demalib.lexicon import Lexicon, load_lexicon
-from demalib.mapping import Mapping, Pair, make_pair
-from demalib.refine import fit_identical, fit_procrustes, iter_refine
+from demalib.mapping import Mapping, Pair, candidates, make_pair
+from demalib.refine import iter_refine
 from demalib.retrieval import Metric, Retriever
+from demalib.solvers import solver_named
 from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.store import read_vectors
-from demalib.train import fit_gradient
 from demalib.vectors import Embedding, Policy
 
-POLISH = {"steps": 200, "rate": 1e-3, "schedule": "one-cycle"}  # after EM, gentle steps
-
-
-def fit_em_gradient(pair: Pair, config: Config) -> Mapping:
-    """EM, then a short polish with the paper's full loss, free of the orthogonality constraint."""
-    start = fit_em(pair, config)
-    return fit_gradient(pair, replace(config, **POLISH), start)
-
-
-SOLVERS: dict[str, Callable[[Pair, Config], Mapping]] = {
-    "em": fit_em,
-    "em+gradient": fit_em_gradient,
-    "identical": fit_identical,
-    "procrustes": fit_procrustes,
-    "gradient": fit_gradient,
-}
-SUPERVISED = ("procrustes",)
 VOCAB = {"ru": 50_000}  # the registry's Russian has 250,000 words; the paper's sides 200,000
 PAPER_VOCAB = 200_000
 
@@ -84,10 +64,10 @@ def load_pair(config: Config) -> Pair:
     if config.exclude_test:
         gold = load_gold(config)
         exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
-    train = back = None
-    if config.solver in SUPERVISED or config.selection == "supervised":
+    solver, train, back = solver_named(config.solver), None, None
+    if solver.hint == "train" or config.selection == "supervised":
         train, back = _both_lexicons(config, "train")
-    return make_pair(src, tgt, train, back, exclude)
+    return make_pair(src, tgt, train, back, exclude, solver.steps)
 
 
 def align(pair: Pair, config: Config = Config(), checkpoint: str | Path | None = None) -> Mapping:
@@ -96,21 +76,18 @@ def align(pair: Pair, config: Config = Config(), checkpoint: str | Path | None =
     Args:
         pair: What :func:`load_pair` or :func:`demalib.make_pair` made.
         config: Solver, seed and settings.
-        checkpoint: A file from which the ``gradient`` solver, the only one that can run for
-            hours, goes on where it was stopped.
+        checkpoint: A file from which a solver that can run for hours goes on where it was
+            stopped; others start anew.
     """
-    if config.solver not in SOLVERS:
-        raise DataError(f"unknown solver {config.solver!r}; use one of {', '.join(SOLVERS)}")
-    if config.solver == "gradient":
-        return fit_gradient(pair, config, checkpoint=checkpoint)
-    return SOLVERS[config.solver](pair, config)
+    solver = solver_named(config.solver)
+    return solver.fit(pair, config, **({"checkpoint": checkpoint} if solver.resumes else {}))
 
 
 def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, Retriever]:
     """Both directions of translation, forward and backward."""
     return (
-        Retriever(pair.x @ mapping.W_xy, pair.y, knn),
-        Retriever(pair.y @ mapping.W_yx, pair.x, knn),
+        Retriever(pair.x @ mapping.W_xy, candidates(pair.y, mapping.C_y), knn),
+        Retriever(pair.y @ mapping.W_yx, candidates(pair.x, mapping.C_x), knn),
     )
 
 
@@ -119,7 +96,7 @@ def judge_both(
     pair: Pair,
     gold: Gold,
     config: Config,
-    metrics: tuple[str, ...] = ("csls", "csls-d"),
+    metrics: tuple[str, ...] = (),
 ) -> dict[str, dict[str, pd.DataFrame]]:
     """What :func:`demalib.evaluate.judge` says of every query, by direction and metric.
 
@@ -128,13 +105,14 @@ def judge_both(
         pair: The two spaces.
         gold: Test lexicons.
         config: Constants of CSLS-D: the variance of the components that are searched, and tau.
-        metrics: Names of the metrics.
+        metrics: Names of the metrics; CSLS, CSLS-D and the solver's own if left out.
     """
-    judged = {}
+    own, judged = solver_named(config.solver).metric, {}
+    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own.name)))
     sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
     for way, (src, tgt, sigma2), lexicon in zip(ways, sides, gold, strict=True):
         judged[f"{src.lang}-{tgt.lang}"] = {
-            name: judge(way, src, tgt, lexicon, Metric(name, sigma2=sigma2, tau=config.tau))
+            name: judge(way, src, tgt, lexicon, Metric(name, own.beta, sigma2, config.tau))
             for name in metrics
         }
     return judged

@@ -159,8 +159,12 @@ def refine(pair: Pair, W: Tensor, config: Config, rounds: int) -> Tensor:
     return maps[-1]
 
 
-def fit_procrustes(pair: Pair, config: Config) -> Mapping:
-    """Supervised: Procrustes on the train lexicon of each direction, then ``config.refinements``."""
+def fit_procrustes(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
+    """Supervised: Procrustes on the train lexicon of each direction, then refinement.
+
+    ``config.refinements`` says how often, or ``rounds`` where that is -1 (Conneau et al. 2018: 5).
+    """
+    rounds = rounds if config.refinements < 0 else config.refinements
     if pair.train is None or pair.train_back is None:
         raise DataError(
             "solver 'procrustes' learns from a dictionary; give one with --lexicon, "
@@ -169,7 +173,7 @@ def fit_procrustes(pair: Pair, config: Config) -> Mapping:
     maps = []
     for side, rows in ((pair, pair.train), (pair.swap(), pair.train_back)):
         W = procrustes(side.x[rows[:, 0]], side.y[rows[:, 1]])
-        maps.append(refine(side, W, config, max(0, config.refinements)))
+        maps.append(refine(side, W, config, rounds))
     return Mapping.of(*maps, pair, config)
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from filelock import FileLock
 
 from demalib.config import Config, preset
-from demalib.files import DataError, display_path, write_json
+from demalib.files import DataError, display_path, write_json, write_text
 from demalib.mapping import Mapping
 from demalib.pipeline import align, judge_both, load_gold, load_pair, measure, record, retrievers
 
@@ -61,15 +61,40 @@ def work_dir(folder: Path) -> Path:
     return runs / UNFINISHED / folder.relative_to(runs)
 
 
-def save_run(folder: Path, mapping: Mapping, metrics: dict[str, Any]) -> None:
-    """Write the mapping, its settings and, last, the figures; each whole or not at all."""
+def save_run(
+    folder: Path,
+    mapping: Mapping,
+    metrics: dict[str, Any],
+    judged: dict[str, dict[str, pd.DataFrame]],
+) -> None:
+    """Write the mapping, its settings, every query and, last, the figures; each whole or not."""
     folder.mkdir(parents=True, exist_ok=True)
     mapping.save(folder / "mapping.safetensors")
     write_json(folder / "config.json", mapping.info)
     if len(mapping.history):
         write_json(folder / "history.json", mapping.history.to_dict(orient="list"))
+    write_text(folder / "queries.csv", _queries(judged).to_csv(index=False))
     write_json(folder / "metrics.json", metrics)
     (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _queries(judged: dict[str, dict[str, pd.DataFrame]]) -> pd.DataFrame:
+    """The position of the best translation of every query, by direction and metric."""
+    parts = [
+        frame[["query", "position"]].assign(direction=direction, retrieval=metric)
+        for direction, frames in judged.items()
+        for metric, frame in frames.items()
+    ]
+    return pd.concat(parts)[["direction", "retrieval", "query", "position"]]
+
+
+def read_queries(config: Config) -> pd.DataFrame:
+    """What a finished run wrote of its queries: ``direction``, ``retrieval``, ``query`` and the
+    ``position`` of the best translation from 1."""
+    path = run_dir(config) / "queries.csv"
+    if not path.is_file():
+        raise DataError(f"{display_path(path)}: no such file; run it again")
+    return pd.read_csv(path, keep_default_na=False)
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -124,7 +149,8 @@ def solve(config: Config) -> dict[str, Any]:
         mapping = align(pair, config, work / CHECKPOINT)
         seconds, gold = time.perf_counter() - started, load_gold(config)
         judged = judge_both(retrievers(mapping, pair, config.knn), pair, gold, config)
-        save_run(work, mapping, record(config, pair, gold, measure(judged, gold), seconds))
+        figures = record(config, pair, gold, measure(judged, gold), seconds)
+        save_run(work, mapping, figures, judged)
 
     build_run(run_dir(config), build)
     return read_metrics(run_dir(config))

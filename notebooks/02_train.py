@@ -25,7 +25,7 @@
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja, or one of the paper such as en-es
-solver = "em"  # em, gradient, em+gradient, identical or procrustes
+solver = "em"  # gradient, identical, procrustes, geomm, or another of demalib.SOLVERS
 seed = 0  # seeds sampling and initialisation
 recipe = "laptop"  # hyper-parameters, or the paper's loop as paper, script or fixed
 ablate = ""  # part of the objective to leave out, density, cycle, identical or prior
@@ -99,7 +99,7 @@ figures = demalib.measure(judged, gold)
 demalib.results_table(figures)
 
 # %%
-runs.save_run(folder, mapping, demalib.record(config, words, gold, figures, seconds))
+runs.save_run(folder, mapping, demalib.record(config, words, gold, figures, seconds), judged)
 axes = plots.precision(figures)
 axes.figure.savefig(folder / "precision.png")
 

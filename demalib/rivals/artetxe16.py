@@ -9,7 +9,7 @@ from __future__ import annotations
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.rivals.shared import fit_both_ways, train_vectors
+from demalib.rivals.shared import Spaces, fit_both_ways, train_vectors
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
@@ -26,4 +26,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
         On one and the same pair this is the map of :mod:`demalib.rivals.xing`; the two systems
         differ in the normalisation that comes before.
     """
-    return fit_both_ways(pair, config, lambda side: procrustes(*train_vectors(side, "artetxe16")))
+
+    def fit_one(side: Pair) -> Spaces:
+        return procrustes(*train_vectors(side, "artetxe16")), None
+
+    return fit_both_ways(pair, config, fit_one)

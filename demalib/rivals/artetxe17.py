@@ -13,7 +13,7 @@ from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
 from demalib.retrieval import chunks
-from demalib.rivals.shared import fit_both_ways
+from demalib.rivals.shared import Spaces, fit_both_ways
 
 THRESHOLD = 1e-6  # least gain of the mean similarity, released code
 WORDS = 20_000  # most frequent words that make the dictionary; the paper takes all 200,000
@@ -26,7 +26,7 @@ def nearest(mapped: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([b.values for b in best]), torch.cat([b.indices for b in best])
 
 
-def self_learn(side: Pair) -> Tensor:
+def self_learn(side: Pair) -> Spaces:
     """Alternate Procrustes and forward dictionary until the mean similarity stands still."""
     rows = side.require_identical() if side.train is None else side.train
     x, y = side.x[:WORDS], side.y[:WORDS]
@@ -37,7 +37,7 @@ def self_learn(side: Pair) -> Tensor:
         if objective - before < THRESHOLD:
             break
         before, W = objective, procrustes(x, y[found])
-    return W
+    return W, None
 
 
 def fit(pair: Pair, config: Config) -> Mapping:

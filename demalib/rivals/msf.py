@@ -11,7 +11,7 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
-from demalib.rivals.shared import fit_both_ways, fold, train_vectors
+from demalib.rivals.shared import Spaces, fit_both_ways, train_vectors
 
 KEEP = 1.0  # part of the components kept in step 5; released code: all, unless told otherwise
 INVERSE_TEMPERATURE = 1.0  # of MSF-ISF; released code: 1, and 1, 1, 1, 12 for its four pairs
@@ -58,13 +58,9 @@ def fit(pair: Pair, config: Config) -> Mapping:
         pair: Two spaces with a train lexicon of at least d different words on either side.
         config: Only recorded; nothing is random.
 
-    Note:
-        :math:`P_x` is a rotation, so the common space is the source space, into which the target
-        words are moved by :math:`P_y U^T`. The map returned is :math:`W = U P_y^T`, which keeps
-        the dot products but not the length of the moved targets (:func:`demalib.rivals.shared.fold`).
     """
 
-    def fit_one(side: Pair) -> Tensor:
-        return fold(*spaces(*train_vectors(side, "msf", side.src.dim)))
+    def fit_one(side: Pair) -> Spaces:
+        return spaces(*train_vectors(side, "msf", side.src.dim))
 
     return fit_both_ways(pair, config, fit_one)

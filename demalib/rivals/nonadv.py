@@ -153,7 +153,7 @@ def match_axes(x: Tensor, y: Tensor, epochs: int, generator: torch.Generator) ->
     return best
 
 
-def fit(pair: Pair, config: Config) -> Mapping:
+def fit(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
     """Mini-batch cycle iterative closest points (Hoshen and Wolf 2018, Section 3).
 
     Defaults, all of the released code: 100 runs of 100 epochs on 25 principal axes of the 5,000
@@ -164,9 +164,10 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``refinements`` for Non-Adv (R) (5 in its row; none by default), with
-            ``dictionary``, ``max_rank`` and ``knn``; ``recipe`` ``laptop`` has 1,500 words and 20
-            epochs on the axes, holds their matches for 7, then has 15 and 10 epochs instead.
+        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; ``recipe``
+            ``laptop`` has 1,500 words and 20 epochs on the axes, holds their matches for 7, then
+            has 15 and 10 epochs instead.
+        rounds: Of refinement, 5 for Non-Adv (R), unless ``config.refinements`` says otherwise.
 
     Note:
         The released code leaves vectors as they are, but standardises each word before it finds the
@@ -190,7 +191,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
     runs = iterate(Runs(*sides(size.words), runs.T_x, runs.T_y), size.epochs, generator)
     runs = Runs(*sides(size.last_words), runs.T_x, runs.T_y)
     runs = iterate(runs, size.last_epochs, generator, mutual=True)
-    if config.refinements > 0:
-        W = refine(pair, runs.T_x[0], config, config.refinements)
+    rounds = rounds if config.refinements < 0 else config.refinements
+    if rounds:
+        W = refine(pair, runs.T_x[0], config, rounds)
         return Mapping.orthogonal(W, pair, config)
     return Mapping.of(runs.T_x[0], runs.T_y[0], pair, config)

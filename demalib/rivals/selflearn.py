@@ -17,7 +17,7 @@ from demalib.mapping import Mapping, Pair
 from demalib.refine import induce_dictionary, procrustes
 from demalib.retrieval import chunks, mean_top_cosine
 from demalib.rivals.msf import whitening
-from demalib.rivals.shared import fold, require_words
+from demalib.rivals.shared import require_words
 
 START_WORDS = 4000  # whose similarities are compared, released code
 WORDS = 20_000  # vocabulary cut-off of the last dictionary, Section 3.3
@@ -155,9 +155,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     Note:
         Published sizes take hours on a CPU (released code's own notes). After the laptop's
         stochastic rounds, two more take in all 20,000 words. A dropped score never wins, where
-        the released code sets it to 0. The map is :math:`W = P_x P_y^T`: it keeps the dot
-        products of the common space, not its lengths (:func:`demalib.rivals.shared.fold`);
-        :math:`P_x P_y^{-1}` would undo the re-weighting.
+        the released code sets it to 0.
     """
     require_words(pair, "sl-unsup")
     return _finish(pair, start_dictionary(pair, config.knn), config)
@@ -171,5 +169,7 @@ def fit_identical(pair: Pair, config: Config) -> Mapping:
 
 def _finish(pair: Pair, found: Tensor, config: Config) -> Mapping:
     found = self_learn(pair, found, config)
-    W = fold(*spaces(pair.x[found[:, 0]].double(), pair.y[found[:, 1]].double())).float()
-    return Mapping.of(W, W.T, pair, config)
+    P_x, P_y = (
+        P.float() for P in spaces(pair.x[found[:, 0]].double(), pair.y[found[:, 1]].double())
+    )
+    return Mapping.of(P_x, P_y, pair, config, C_y=P_y, C_x=P_x)

@@ -1,11 +1,9 @@
-"""What the rivals have in common: the row of the table, the train lexicon, the common space."""
+"""What the rivals have in common: the train lexicon, the common space, the choice of a setting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,32 +11,11 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.files import DataError
-from demalib.mapping import Mapping, Pair
-from demalib.retrieval import Metric
-from demalib.vectors import NORMALISATION
+from demalib.mapping import Mapping, Pair, candidates
+from demalib.retrieval import Metric, Retriever
 
-
-@dataclass(frozen=True)
-class Rival:
-    """A system of the paper's tables.
-
-    Attributes:
-        fit: The function that learns the map.
-        hint: What it learns from: ``none``, ``identical`` or ``train`` (a train lexicon).
-        paper: Who described it.
-        row: Its name in Tables 1 to 3.
-        steps: The normalisation of its own paper, for :func:`demalib.make_pair`.
-        metric: The retrieval of its row.
-        settings: Fields of :class:`demalib.Config` that its row asks for.
-    """
-
-    fit: Callable[[Pair, Config], Mapping]
-    hint: str
-    paper: str
-    row: str
-    steps: tuple[str, ...] = NORMALISATION
-    metric: Metric = Metric("csls")
-    settings: dict[str, Any] = field(default_factory=dict)
+Spaces = tuple[Tensor, Tensor | None]
+HELD_OUT = 0.2  # of the source words of a lexicon, to choose a setting by
 
 
 def train_rows(side: Pair, system: str, at_least: int = 1) -> np.ndarray:
@@ -73,27 +50,55 @@ def train_vectors(side: Pair, system: str, at_least: int = 1) -> tuple[Tensor, T
     return side.x[rows[:, 0]].double(), side.y[rows[:, 1]].double()
 
 
-def fit_both_ways(pair: Pair, config: Config, fit_one: Callable[[Pair], Tensor]) -> Mapping:
-    """The maps of both directions, each learned by ``fit_one`` from its own lexicon."""
-    W_xy, W_yx = (fit_one(side).float() for side in (pair, pair.swap()))
-    return Mapping.of(W_xy, W_yx, pair, config)
-
-
-def fold(P_x: Tensor, P_y: Tensor) -> Tensor:
-    r"""One map for a method that moves both sides into a common space, ``(d, d)``.
-
-    With :math:`W = P_x P_y^T` every score is kept as a dot product,
-    :math:`\langle xW, y \rangle = \langle xP_x, yP_y \rangle`.
+def fit_both_ways(pair: Pair, config: Config, fit_one: Callable[[Pair], Spaces]) -> Mapping:
+    r"""The maps of both directions, each learned by ``fit_one`` from its own lexicon.
 
     Args:
-        P_x: Source space to common space, ``(d, k)``.
-        P_y: Target space to common space, ``(d, k)``.
-
-    Note:
-        The method's own cosine also divides by :math:`|yP_y|`, which no map of x alone can
-        express: dividing by :math:`|y|` instead is the same only where :math:`P_y` is a rotation.
+        pair: Two spaces with a train lexicon.
+        config: Settings, to be recorded.
+        fit_one: Returns :math:`P_x` and :math:`P_y`, ``(d, d)`` each: words of the two sides are
+            compared by the cosine of :math:`xP_x` and :math:`yP_y`. None is the identity.
     """
-    return P_x @ P_y.T
+    (W_xy, C_y), (W_yx, C_x) = (fit_one(side) for side in (pair, pair.swap()))
+    sides = {"C_y": C_y, "C_x": C_x}
+    sides = {name: None if C is None else C.float() for name, C in sides.items()}
+    return Mapping.of(W_xy.float(), W_yx.float(), pair, config, **sides)
+
+
+def choose(
+    side: Pair,
+    pairs: np.ndarray,
+    config: Config,
+    tries: dict[float, Callable[[np.ndarray], Spaces]],
+) -> float:
+    """The candidate whose map finds most of a held-out fifth of the train pairs; none of the test.
+
+    They are sought as the test words will be, by CSLS, but only among the ``config.max_rank``
+    most frequent words.
+
+    Args:
+        side: The two spaces.
+        pairs: Row numbers of the train lexicon's pairs, ``(n, 2)``.
+        config: ``seed`` decides which source words are held out.
+        tries: For each candidate a function that learns from some of the pairs; the first one
+            wins if nothing can be held out.
+    """
+    queries = np.random.default_rng(config.seed).permutation(np.unique(pairs[:, 0]))
+    out = np.isin(pairs[:, 0], queries[: round(HELD_OUT * len(queries))])
+    held = pairs[out & (pairs < config.max_rank).all(axis=1)]
+    if not len(held):
+        return next(iter(tries))
+    asked, found = torch.from_numpy(np.unique(held[:, 0])), {}
+    gold = set(map(tuple, held.tolist()))
+    for candidate, learn in tries.items():
+        P_x, P_y = learn(pairs[~out])
+        x, y = side.x[: config.max_rank] @ P_x.float(), side.y[: config.max_rank]
+        way = Retriever(x, candidates(y, None if P_y is None else P_y.float()), config.knn)
+        best = way.translate(asked, Metric("csls"), k=1)[1][:, 0]
+        found[candidate] = sum(
+            pair in gold for pair in zip(asked.tolist(), best.tolist(), strict=True)
+        )
+    return max(found, key=found.get)
 
 
 def require_words(pair: Pair, system: str) -> None:

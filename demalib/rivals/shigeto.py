@@ -11,7 +11,7 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
-from demalib.rivals.shared import fit_both_ways, fold, train_vectors
+from demalib.rivals.shared import Spaces, fit_both_ways, train_vectors
 
 # Candidates for lambda, in units of the mean eigenvalue of B^T B. The paper tunes lambda on train
 # data; the rerun of Artetxe et al. 2018a (released code) has lambda 0.
@@ -54,13 +54,11 @@ def fit(pair: Pair, config: Config) -> Mapping:
 
     Note:
         The method moves the target words, :math:`yM`, and searches in the source space for the one
-        nearest to x. The map returned is :math:`W = M^T`: it keeps the dot products
-        :math:`\langle x, yM \rangle = \langle xM^T, y \rangle`, but not the length :math:`|yM|`
-        (:func:`demalib.rivals.shared.fold`).
+        nearest to x, so the map of the source words is the identity.
     """
 
-    def fit_one(side: Pair) -> Tensor:
+    def fit_one(side: Pair) -> Spaces:
         a, b = train_vectors(side, "shigeto")
-        return fold(torch.eye(side.src.dim, dtype=a.dtype), ridge(b, a))
+        return torch.eye(side.src.dim), ridge(b, a)
 
     return fit_both_ways(pair, config, fit_one)

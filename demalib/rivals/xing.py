@@ -8,7 +8,7 @@ from __future__ import annotations
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.rivals.shared import fit_both_ways, train_vectors
+from demalib.rivals.shared import Spaces, fit_both_ways, train_vectors
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
@@ -26,4 +26,8 @@ def fit(pair: Pair, config: Config) -> Mapping:
         orthogonal matrix. The sum is linear in W, so the point where these steps come to rest is
         the Procrustes solution, which is taken at once (shown by Artetxe et al. 2016, Section 2).
     """
-    return fit_both_ways(pair, config, lambda side: procrustes(*train_vectors(side, "xing")))
+
+    def fit_one(side: Pair) -> Spaces:
+        return procrustes(*train_vectors(side, "xing")), None
+
+    return fit_both_ways(pair, config, fit_one)
