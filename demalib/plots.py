@@ -264,11 +264,11 @@ def shared_space(points: pd.DataFrame, langs: tuple[str, str], ax: Axes | None =
     ax.margins(0.1)
     along = np.linspace(0, 1, 9)  # places on the lines, their ends too
     lines = np.stack([np.outer(1 - along, p[0]) + np.outer(along, p[1]) for p in (x, y)], axis=-1)
-    _label_points(ax, labels, lines.reshape(-1, 2))
+    label_points(ax, labels, lines.reshape(-1, 2))
     return ax
 
 
-def _label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray) -> None:
+def label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray) -> None:
     """Write each word (text, position, colour) near its point, where it hides least of the rest."""
     ax.figure.draw_without_rendering()
     boxes = [Bbox.from_bounds(*(ax.transData.transform(xy) - 4), 8, 8) for xy in avoid]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from demalib.plots import arrow, error_bars
+from demalib.plots import arrow, error_bars, label_points
 
 
 def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
@@ -78,3 +78,33 @@ def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
     ax.set_yticklabels(maps)
     return ax
+
+
+def rivals(table: pd.DataFrame) -> list[Axes]:
+    """Accuracy against time, a panel per pair: mean P@1 of both directions over seconds.
+
+    Args:
+        table: What :func:`demalib.tables.rivals` returned, in percent.
+    """
+    done = table[table["seeds"] > 0]
+    pairs, hints = list(done["pair"].unique()), ["identical", "none", "train"]
+    figure, axes = plt.subplots(
+        1, len(pairs), figsize=(5.4 * len(pairs), 4.8), sharey=True, squeeze=False
+    )
+    for ax, pair in zip(axes[0], pairs, strict=True):
+        keys = ["name", "hint"]
+        points = done[done["pair"] == pair].groupby(keys, sort=False)[["seconds", "p@1"]].mean()
+        points = points.clip(lower={"seconds": 0.05}).reset_index()
+        colors = [f"C{hints.index(hint)}" for hint in points["hint"]]
+        ax.scatter(points["seconds"], points["p@1"], c=colors, s=36, zorder=3)
+        ax.set(xscale="log", xlabel="seconds to solve", title=arrow(pair).replace("→", "↔"))
+        ax.set_xlim(points["seconds"].min() / 2, points["seconds"].max() * 6)
+        at = points[["seconds", "p@1"]].to_numpy()
+        label_points(ax, list(zip(points["name"], at, colors, strict=True)), at)
+    axes[0, 0].set(ylabel="P@1 (%), mean of both directions", ylim=(-3, None))
+    kinds = ["words spelled alike", "no hint", "a dictionary"]
+    dots = [plt.Line2D([], [], marker="o", ls="", color=f"C{i}") for i in range(3)]
+    figure.legend(
+        dots, kinds, title="learns from", loc="outside lower center", frameon=False, ncols=3
+    )
+    return list(axes[0])

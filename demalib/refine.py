@@ -109,25 +109,14 @@ def dictionary_cosine(
         The released code forgets to normalise the mapped vectors, so its criterion grows with
         the scale of the map.
     """
-    return _dictionary_dot(normalize(mapped[:max_rank], dim=1), targets[:max_rank], knn)
+    return dictionary_dot(normalize(mapped[:max_rank], dim=1), targets[:max_rank], knn)
 
 
-def _dictionary_dot(mapped: Tensor, targets: Tensor, knn: int) -> float:
+def dictionary_dot(mapped: Tensor, targets: Tensor, knn: int) -> float:
     """Mean dot product of each source vector and its best target under CSLS."""
     targets = normalize(targets, dim=1)
     forward, _ = best_match(mapped, targets, knn)
     return float((mapped * targets[forward]).sum(dim=1).mean())
-
-
-def released_criterion(
-    mapped: Tensor, targets: Tensor, max_rank: int = 10_000, knn: int = 10
-) -> float:
-    """The unsupervised criterion of the released code: mapped vectors keep their lengths.
-
-    For comparison only: both the dictionary and its mean come from dot products, so a map that
-    is twice as large is judged otherwise; use :func:`dictionary_cosine`, whose arguments these are.
-    """
-    return _dictionary_dot(mapped[:max_rank], targets[:max_rank], knn)
 
 
 def iter_refine(

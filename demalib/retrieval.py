@@ -17,6 +17,10 @@ from torch.nn.functional import normalize
 
 METRICS = ("nn", "isf", "csls", "csls-d")
 CHUNK_NUMBERS = 1 << 24  # numbers in one tile of scores: 64 MB in float32
+GROUP = 400  # words in a cluster, on average
+ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
+SHORTLIST = 8  # candidates kept for each of the k best translations
+LAZY_SHARE = 4  # laziness pays while four times the wanted translations are fewer than the targets
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,72 @@ def mean_top_cosine(queries: Tensor, others: Tensor, knn: int = 10) -> Tensor:
     return out
 
 
+def best_columns(scores: Tensor, k: int, columns: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The k largest scores of each row and their columns, ``(Q, k)``; ties in order of column.
+
+    Args:
+        scores: ``(Q, M)``.
+        k: How many, at most M.
+        columns: Names of the columns, ``(Q, M)``, by which ties are ordered; 0, 1, ... if left out.
+    """
+    values, places = scores.topk(k, dim=1)
+    for row in (scores >= values[:, -1:]).sum(dim=1).gt(k).nonzero()[:, 0]:  # a tie at the end
+        tied = (scores[row] == values[row, -1]).nonzero()[:, 0]
+        names = tied if columns is None else columns[row, tied]
+        open_places = values[row] == values[row, -1]
+        places[row, open_places] = tied[names.argsort()[: int(open_places.sum())]]
+    names = places if columns is None else columns.gather(1, places)
+    order = names.argsort(dim=1)
+    order = order.gather(1, values.gather(1, order).argsort(dim=1, descending=True, stable=True))
+    return values.gather(1, order), names.gather(1, order)
+
+
+class Clusters:
+    """Unit vectors in groups of neighbours: most of what is near a point is in a few groups.
+
+    Args:
+        words: Unit vectors, ``(N, d)``.
+        rounds: Of k-means, on a sample.
+
+    Note:
+        Nothing is random: the first centres are words at even distances in the vocabulary.
+    """
+
+    def __init__(self, words: Tensor, rounds: int = 4) -> None:
+        count = max(1, round(len(words) / GROUP))
+        self.words, self.centres = words, words[:: max(1, len(words) // count)][:count]
+        sample = words[:: max(1, len(words) // (32 * count))]
+        for _ in range(rounds):
+            sums = torch.zeros_like(self.centres).index_add_(
+                0, self.nearest(sample, 1)[:, 0], sample
+            )
+            self.centres = normalize(torch.where(sums.any(dim=1, keepdim=True), sums, self.centres))
+        group = self.nearest(words, 1)[:, 0]
+        self.members = group.argsort(stable=True).split(
+            torch.bincount(group, minlength=count).tolist()
+        )
+
+    def nearest(self, points: Tensor, probes: int) -> Tensor:
+        """The groups whose centres are nearest to points, ``(n, min(probes, groups))``."""
+        probes = min(probes, len(self.centres))
+        parts = chunks(len(points), len(self.centres))
+        return torch.cat([(points[p] @ self.centres.T).topk(probes, dim=1).indices for p in parts])
+
+    def mean_top_cosine(self, points: Tensor, knn: int = 10, probes: int = 4) -> Tensor:
+        """Lower bounds of :func:`mean_top_cosine`, ``(n,)``: only the nearest groups are searched."""
+        knn = min(knn, len(self.words))
+        best = points.new_full((len(points), knn), -1.0)
+        groups, order = self.nearest(points, probes).flatten().sort(stable=True)
+        searchers = (order // min(probes, len(self.centres))).split(
+            torch.bincount(groups, minlength=len(self.centres)).tolist()
+        )
+        for members, asking in zip(self.members, searchers, strict=True):
+            tile = points[asking] @ self.words[members].T
+            tile = torch.cat([best[asking], tile.topk(min(knn, len(members)), dim=1).values], dim=1)
+            best[asking] = tile.topk(knn, dim=1).values
+        return best.mean(dim=1)
+
+
 class Retriever:
     r"""Scores of source words against all target words under any metric.
 
@@ -81,6 +151,8 @@ class Retriever:
         ranks count from 1, where that code counts from 0 and meets log 0.
     """
 
+    lazy = True  # whether few queries may do without all of r_src
+
     def __init__(self, mapped: Tensor, targets: Tensor, knn: int = 10) -> None:
         self.mapped, self.targets = normalize(mapped, dim=1), normalize(targets, dim=1)
         self.knn = knn
@@ -90,8 +162,23 @@ class Retriever:
         """Mean cosine of each target word to its k nearest source words, ``(M,)``."""
         return mean_top_cosine(self.targets, self.mapped, self.knn)
 
-    def iter_scores(self, rows: Tensor, metric: Metric) -> Iterator[tuple[slice, Tensor]]:
-        """Yield a slice of ``rows`` (source words, ``(Q,)``) and its scores, ``(chunk, M)``."""
+    @cached_property
+    def r_src_bound(self) -> Tensor:
+        """A lower bound of ``r_src``, ``(M,)``, in a small part of the time."""
+        return Clusters(self.mapped).mean_top_cosine(self.targets, self.knn)
+
+    @cached_property
+    def r_src_known(self) -> Tensor:
+        """``r_src`` of the words it was needed for, ``(M,)``; NaN for the others."""
+        return torch.full_like(self.r_src_bound, torch.nan)
+
+    def iter_scores(
+        self, rows: Tensor, metric: Metric, r_src: Tensor | None = None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Yield a slice of ``rows`` (source words, ``(Q,)``) and its scores, ``(chunk, M)``.
+
+        ``r_src``, ``(M,)``, may stand in for the exact means of the target words.
+        """
         log_i, log_j = log_ranks(rows), log_ranks(torch.arange(len(self.targets)))
         for part in chunks(len(rows), len(self.targets)):
             scores = self.mapped[rows[part]] @ self.targets.T  # (chunk, M) cosines
@@ -99,17 +186,62 @@ class Retriever:
                 scores.mul_(metric.beta).sub_(self.log_sums(metric.beta))
             elif metric.name != "nn":
                 r_tgt = scores.topk(min(self.knn, len(self.targets)), dim=1).values.mean(dim=1)
-                scores.mul_(2).sub_(r_tgt[:, None]).sub_(self.r_src)
+                scores.mul_(2).sub_(r_tgt[:, None]).sub_(self.r_src if r_src is None else r_src)
             if metric.name == "csls-d":
                 gap = (log_i[part, None] - log_j).abs_()
                 scores.div_(metric.sigma2).sub_(gap, alpha=2 / metric.tau)
             yield part, scores
 
     def translate(self, rows: Tensor, metric: Metric, k: int = 10) -> tuple[Tensor, Tensor]:
-        """Scores and row numbers of the k best translations, each ``(Q, min(k, M))``."""
+        """Scores and row numbers of the k best translations, each ``(Q, min(k, M))``.
+
+        Equal scores are in order of the vocabulary. For few queries ``r_src`` is not computed for
+        all target words but only for those that can be among the best, with the same result.
+        """
         k = min(k, len(self.targets))
-        best = [scores.topk(k, dim=1) for _, scores in self.iter_scores(rows, metric)]
-        return torch.cat([b.values for b in best]), torch.cat([b.indices for b in best])
+        lazy = self.lazy and metric.name.startswith("csls") and "r_src" not in vars(self)
+        if lazy and LAZY_SHARE * k * len(rows) < len(self.targets):
+            return self._translate_lazily(rows, metric, k, SHORTLIST * k)
+        best = [best_columns(scores, k) for _, scores in self.iter_scores(rows, metric)]
+        return tuple(torch.cat(parts) for parts in zip(*best, strict=True))
+
+    def _translate_lazily(
+        self, rows: Tensor, metric: Metric, k: int, length: int
+    ) -> tuple[Tensor, Tensor]:
+        r"""The same as by brute force, from a short list of ``length`` candidates a query.
+
+        The mean cosine to the k best of *some* source words is a lower bound of :math:`r_S(y)`,
+        so it gives an upper bound of the score. Exact values are computed for candidates whose
+        bound reaches the k-th best exact score, until none is left; a query whose short list
+        was too short gets a longer one. The result is that of brute force up to the rounding of
+        float32, in which two products of different shape may differ.
+        """
+        length = min(length, len(self.targets))
+        lower, exact = self.r_src_bound, self.r_src_known
+        scale = 1 / metric.sigma2 if metric.name == "csls-d" else 1.0
+        slack = scale * ROUNDING
+        listed = [
+            best_columns(scores, length)
+            for _, scores in self.iter_scores(rows, metric, r_src=lower)
+        ]
+        bounds, columns = (torch.cat(parts) for parts in zip(*listed, strict=True))
+        wanted = columns[:, :k]
+        while True:
+            wanted = wanted[exact[wanted].isnan()].unique()
+            exact[wanted] = mean_top_cosine(self.targets[wanted], self.mapped, self.knn)
+            known = ~exact[columns].isnan()
+            scores = bounds - scale * (exact - lower)[columns].nan_to_num_(0.0)
+            worst = scores.masked_fill(~known, -torch.inf).topk(k, dim=1).values[:, -1:]
+            wanted = columns[~known & (scores >= worst - slack)]
+            if not len(wanted):
+                break
+        best = best_columns(scores.masked_fill_(~known, -torch.inf), k, columns)
+        short = (bounds[:, -1] >= best[0][:, -1] - slack).nonzero()[:, 0]
+        if len(short) and length < len(self.targets):
+            again = self._translate_lazily(rows[short], metric, k, 4 * length)
+            for part, longer in zip(best, again, strict=True):
+                part[short] = longer
+        return best
 
     def top(self, row: int, metric: Metric, k: int = 10) -> list[int]:
         """Row numbers of the k best translations of one source word."""
@@ -146,89 +278,3 @@ def k_occurrence(retriever: Retriever, metric: Metric, k: int = 10) -> Tensor:
 def log_ranks(rows: Tensor) -> Tensor:
     """Logarithms of the ranks, which count from 1, of row numbers, ``(n,)``."""
     return (rows + 1).to(torch.float32).log()
-
-
-def released_hubness(
-    queries: Tensor, others: Tensor, sigma2: float = 0.01, faiss: bool = True
-) -> Tensor:
-    r"""The released code's correction for hubs: a mean over ten neighbours, ``(Q,)``.
-
-    With faiss :math:`\|q - o\|^2 / 2\sigma^2` of the nearest ones, without it the largest
-    :math:`q \cdot o`, which has the opposite sign. Vectors ``(Q, d)`` and ``(M, d)`` are used as
-    they are.
-    """
-    if not faiss:
-        return mean_top_cosine(queries, others, 10)  # of vectors that need not have unit length
-    out, k = queries.new_empty(len(queries)), min(10, len(others))
-    for part in chunks(len(queries), len(others)):
-        half = torch.cdist(queries[part], others).square_().div_(2 * sigma2)
-        out[part] = half.topk(k, dim=1, largest=False).values.mean(dim=1)
-    return out
-
-
-def released_csls_d(
-    mapped: Tensor,
-    targets: Tensor,
-    rows: Tensor,
-    sigma2: float = 0.01,
-    faiss: bool = True,
-    r_src: Tensor | None = None,
-) -> Tensor:
-    r"""CSLS-D exactly as the paper's released code computes it, slips included.
-
-    .. math:: 2 \log p(y, y_j|x_i) + \overline{\|x' - y\|^2}_T / 2\sigma^2 +
-              \overline{\|x' - y\|^2}_S / 2\sigma^2
-
-    Args:
-        mapped: All source words in the target space, ``(N, d)``; used as they are.
-        targets: All target words, ``(M, d)``; brought to unit length.
-        rows: Which source words to translate, ``(Q,)``.
-        sigma2: Variance of the components.
-        faiss: Whether the faiss library is there. Without it that code adds mean dot products
-            where it should add mean distances, so hubs are preferred.
-        r_src: :func:`released_hubness` of the targets, ``(M,)``, if it is known already.
-
-    Returns:
-        Scores, ``(Q, M)``: NaN or -inf for the most frequent word of either side.
-
-    Note:
-        Ranks count from 0, so that log 0 = -inf; mapped words are not normalised; tau is 2 and
-        k is 10 whatever the settings. For comparison only: use :class:`Retriever`.
-    """
-    targets, queries = normalize(targets, dim=1), mapped[rows]
-    log_i, log_j = rows.to(mapped).log(), torch.arange(len(targets)).to(mapped).log()
-    half = torch.cdist(queries, targets).square() / (2 * sigma2)  # (Q, M)
-    scores = -2 * half - 2 * (log_i[:, None] - log_j).abs() / 2.0
-    r_tgt = released_hubness(queries, targets, sigma2, faiss)
-    if r_src is None:
-        r_src = released_hubness(targets, mapped, sigma2, faiss)
-    return scores + r_tgt[:, None] + r_src
-
-
-class ReleasedRetriever(Retriever):
-    """A retriever whose CSLS-D is the one of the paper's released code; all else is ours.
-
-    Args:
-        mapped: All source words in the target space, ``(N, d)``; their lengths matter here.
-        targets: All target words, ``(M, d)``.
-        faiss: See :func:`released_csls_d`.
-
-    Note:
-        NaN counts as the best score, as it does in ``torch.topk``: the most frequent source word
-        is translated by the most frequent target word, which no other word can be.
-    """
-
-    def __init__(self, mapped: Tensor, targets: Tensor, faiss: bool = True) -> None:
-        super().__init__(mapped, targets)
-        self.raw, self.faiss = mapped, faiss
-
-    def iter_scores(self, rows: Tensor, metric: Metric) -> Iterator[tuple[slice, Tensor]]:
-        """As :meth:`Retriever.iter_scores`."""
-        if metric.name != "csls-d":
-            yield from super().iter_scores(rows, metric)
-            return
-        how = (metric.sigma2, self.faiss)
-        r_src = released_hubness(self.targets, self.raw, *how)
-        for part in chunks(len(rows), len(self.targets)):
-            scores = released_csls_d(self.raw, self.targets, rows[part], *how, r_src)
-            yield part, scores.nan_to_num_(nan=torch.inf, posinf=torch.inf, neginf=-torch.inf)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair
+from demalib.evaluate import paired_bootstrap
 from demalib.files import write_text
 from demalib.lexicon import MUSE_SPLITS
-from demalib.runs import finished_runs, project_root, results_dir
+from demalib.runs import (
+    finished_runs,
+    project_root,
+    read_metrics,
+    read_queries,
+    results_dir,
+    run_dir,
+)
+from demalib.solvers import SOLVERS
 
 KNOWN = (*REGISTRY_PAIRS, *PAPER_PAIRS)
 # What stands for a row of Tables 1 and 2; for DeMa-BWE itself the caller chooses the solver.
 OURS = {"Procrustes (R)": "procrustes", "id+Procrustes (R)": "identical"}
 DEMA = ("CSLS (w/o R)", "CSLS-D (w/o R)")
+MATCHING = ("em", "em+gradient", "gradient")
 DATA = ["vectors", "lexicons"]
 KEYS = ["pair", "direction", "name", "retrieval", *DATA]
 MEANS = ["p@1", "low", "high", "copy", "queries", "coverage"]
@@ -78,13 +89,15 @@ def command(pair: str, solver: str, data: dict[str, str] | None = None) -> str:
 
 
 def registry_table(figures: pd.DataFrame, solvers: list[str]) -> pd.DataFrame:
-    """What was :func:`measured` on the registry's pairs, the wanted solvers first."""
+    """What was :func:`measured` on the registry's pairs: the wanted solvers, then other runs
+    of them and of density matching."""
     wanted = [
         (pair, direction, solver, metric, "registry", "bundled")
         for pair in REGISTRY_PAIRS for direction in (pair, reverse_pair(pair))
         for solver in solvers for metric in ("csls", "csls-d")
     ]  # fmt: skip
-    found = figures[figures["pair"].isin(REGISTRY_PAIRS)]
+    base = figures["name"].str.split(",").str[0]
+    found = figures[figures["pair"].isin(REGISTRY_PAIRS) & base.isin([*solvers, *MATCHING])]
     others = found.loc[~found["name"].isin(solvers), KEYS]
     keys = pd.concat([pd.DataFrame(wanted, columns=KEYS), others])
     return _state(keys.merge(found, how="left"))
@@ -171,6 +184,58 @@ def ablations_wide(table: pd.DataFrame) -> pd.DataFrame:
     wide = wide.loc[table["ablate"].unique(), table["direction"].unique()]
     wide.loc["(copy the query)"] = table.groupby("direction")["copy"].max().map("{:.1f}".format)
     return wide.rename_axis(index="without", columns=None).reset_index()
+
+
+def rivals(pairs: Iterable[str], against: str = "em") -> pd.DataFrame:
+    """Every system of the paper's tables on the same vectors and test words.
+
+    Args:
+        pairs: Which pairs, on their preset's data.
+        against: The solver whose queries the others' are compared with, one by one.
+
+    Returns:
+        A row per system and direction: P@1 under CSLS with its interval; ``own_p@1`` under the
+        retrieval of its ``own`` row and what the ``paper`` prints there; ``gain`` over
+        ``against`` with the bounds of a paired bootstrap; ``seconds`` of solving both directions.
+    """
+    printed = pd.concat([paper_table(number) for number in (1, 2)])
+    printed = printed.assign(paper=printed["corrected_value"].fillna(printed["value"]))
+    printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
+    named = {name: solver for name, solver in SOLVERS.items() if solver.row}
+    rows = [row for pair in pairs for name in named for row in _rival_rows(pair, name, against)]
+    return pd.DataFrame(rows).merge(printed, "left", ["system", "direction"])
+
+
+def _rival_rows(pair: str, name: str, against: str) -> Iterator[dict[str, Any]]:
+    """Both directions of one system."""
+    solver, config = SOLVERS[name], preset(pair, solver=name)
+    other = replace(config, solver=against)
+    same = {"pair": pair, "name": name, "system": solver.row, "hint": solver.hint,
+            "own": solver.metric.name, "size": str(solver.size or "as published")}  # fmt: skip
+    done = (run_dir(config) / "queries.csv").is_file()
+    for direction in (pair, reverse_pair(pair)):
+        row = same | {
+            "direction": direction,
+            "seeds": 0,
+            "state": f"not run: {command(pair, name)}",
+        }
+        if done:
+            metrics = read_metrics(run_dir(config))
+            by_metric = metrics["results"][direction]
+            csls, own = by_metric["csls"], by_metric[solver.metric.name]
+            row |= {"p@1": csls["p@1"], "low": csls["ci95"][0], "high": csls["ci95"][1],
+                    "copy": csls["copy"], "own_p@1": own["p@1"]}  # fmt: skip
+            if (run_dir(other) / "queries.csv").is_file():
+                sides = [read_queries(c).query("direction == @direction and retrieval == 'csls'")
+                         for c in (config, other)]  # fmt: skip
+                gain = paired_bootstrap(*sides)
+                low, high = gain["ci95"]
+                row |= {"gain": gain["difference"], "gain_low": low, "gain_high": high}
+            row = {k: 100 * v if isinstance(v, float) else v for k, v in row.items()}
+            row |= {"queries": csls["queries"], "seconds": metrics["seconds"], "seeds": 1,
+                    "seed": metrics["seed"], "torch": metrics["torch"], "date": metrics["date"],
+                    "state": "measured"}  # fmt: skip
+        yield row
 
 
 def write_table(name: str, table: pd.DataFrame) -> str:

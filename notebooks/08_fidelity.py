@@ -46,7 +46,7 @@ import torch
 from torch.nn.functional import normalize
 
 import demalib
-from demalib import evaluate, pipeline, plots, refine, retrieval, train
+from demalib import evaluate, pipeline, plots, refine, released, train
 
 plots.style()
 config = demalib.preset(
@@ -131,9 +131,9 @@ demalib.results_table(demalib.measure(judged["code"], gold))
 # %%
 both = [(words.x @ maps["code"].W_xy, words.y), (words.y @ maps["code"].W_yx, words.x)]
 slips = {
-    "ranks": [retrieval.ReleasedRetriever(normalize(a, dim=1), b) for a, b in both],
-    "lengths": [retrieval.ReleasedRetriever(a, b) for a, b in both],
-    "no faiss": [retrieval.ReleasedRetriever(a, b, faiss=False) for a, b in both],
+    "ranks": [released.ReleasedRetriever(normalize(a, dim=1), b) for a, b in both],
+    "lengths": [released.ReleasedRetriever(a, b) for a, b in both],
+    "no faiss": [released.ReleasedRetriever(a, b, faiss=False) for a, b in both],
 }
 for name, ways in slips.items():
     judged[name] = demalib.judge_both(ways, words, gold, config, ("csls-d",))
@@ -144,7 +144,7 @@ differences |= {
 }
 
 # %% tags=["nbval-check-output"]
-scores = retrieval.released_csls_d(*both[0], torch.arange(4))
+scores = released.csls_d(*both[0], torch.arange(4))
 print("scores of the source word of rank 1:", scores[0, :4].tolist())
 print("scores for the target word of rank 1:", scores[:, 0].tolist())
 sides = (words, words.swap())
@@ -173,7 +173,7 @@ for step, there in kept.items():
         row["csls"] = evaluate.judge(way, side.src, side.tgt, lexicon, demalib.Metric("csls"))
         row["test"] = (row["csls"]["position"] <= 1).mean()
         row["cosine"] = refine.dictionary_cosine(mapped, side.y, max_rank, config.knn)
-        row["released"] = refine.released_criterion(mapped, side.y, max_rank, config.knn)
+        row["released"] = released.criterion(mapped, side.y, max_rank, config.knn)
         validations.append(row)
 validations = pd.DataFrame(validations)
 validations.drop(columns="csls").pivot(index="step", columns="direction").round(3)
@@ -188,7 +188,7 @@ differences |= {
     "best step on test": ("csls", chosen["cosine"], chosen["test"]),
     "dot-product criterion": ("csls", chosen["cosine"], chosen["released"]),
 }
-for criterion in (refine.dictionary_cosine, refine.released_criterion):
+for criterion in (refine.dictionary_cosine, released.criterion):
     values = [criterion(scale * both[0][0], words.y, max_rank) for scale in (1, 2)]
     print(f"{criterion.__name__}: {values[0]:.3f} for W, {values[1]:.3f} for 2 W")
 

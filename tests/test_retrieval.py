@@ -7,12 +7,12 @@ from torch.nn.functional import normalize
 from demalib import retrieval
 from demalib.retrieval import (
     METRICS,
+    Clusters,
     Metric,
-    ReleasedRetriever,
     Retriever,
+    best_columns,
     k_occurrence,
     mean_top_cosine,
-    released_csls_d,
 )
 
 
@@ -129,40 +129,62 @@ def test_unknown_metric():
         Metric("cosine")
 
 
-def test_the_released_csls_d_is_ours_but_for_its_slips(spaces):
-    """On unit vectors, away from rank 0, only the base of the ranks differs."""
-    x, y = (normalize(side, dim=1) for side in spaces)
-    theirs = released_csls_d(x, y, torch.arange(40), 0.01)
-    csls = torch.cat(
-        [s for _, s in Retriever(x, y, 10).iter_scores(torch.arange(40), Metric("csls"))]
-    )
-    i, j = torch.arange(40).double()[:, None], torch.arange(50).double()  # from 0
-    want = csls / 0.01 - (i.log() - j.log()).abs()
-    torch.testing.assert_close(theirs[1:, 1:], want[1:, 1:], rtol=1e-6, atol=1e-5)
-    assert theirs[0, 0].isnan() and (theirs[0, 1:] == -torch.inf).all()
-    assert (theirs[1:, 0] == -torch.inf).all()
+# ---------------------------------------------------------------- lazily, with the same result
 
 
-def test_the_released_csls_d_without_faiss_rewards_hubs(spaces):
-    x, y = (normalize(side, dim=1) for side in spaces)
-    rows = torch.arange(1, 40)
-    good, bad = (released_csls_d(x, y, rows, faiss=faiss)[:, 1:] for faiss in (True, False))
-    hubness = mean_top_cosine(y, x, 10)[1:]
-    assert ((bad - good).argsort(dim=1) == hubness.argsort()).all()  # the sign is wrong
+def lazily_and_not(monkeypatch, mapped, targets, rows, metric, k=10):
+    """The same translations twice: lazily, and by brute force."""
+    monkeypatch.setattr(retrieval, "LAZY_SHARE", 0)
+    lazy = Retriever(mapped, targets)
+    found = lazy.translate(rows, metric, k)
+    assert "r_src" not in vars(lazy)
+    brute = Retriever(mapped, targets)
+    assert len(brute.r_src) == len(targets)
+    return lazy, found, brute.translate(rows, metric, k)
 
 
-@pytest.mark.parametrize("faiss", [True, False])
-def test_the_released_retriever_scores_as_the_released_code(spaces, faiss, monkeypatch):
-    want = released_csls_d(*spaces, torch.arange(40), 0.02, faiss)
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)  # two or three rows at a time
-    way, metric = ReleasedRetriever(*spaces, faiss), Metric("csls-d", sigma2=0.02)
-    got = torch.cat([s for _, s in way.iter_scores(torch.arange(40), metric)])
-    torch.testing.assert_close(got[1:], want[1:])
-    best = got.argmax(dim=1)
-    assert best[0] == 0 and (best[1:] != 0).all() and not got.isnan().any()
+@pytest.mark.parametrize("metric", [Metric("csls"), Metric("csls-d", sigma2=0.02)])
+@pytest.mark.parametrize("shortlist", [1, 8])
+def test_lazy_translations_are_those_of_brute_force(metric, shortlist, gen, monkeypatch):
+    monkeypatch.setattr(retrieval, "GROUP", 30)
+    monkeypatch.setattr(retrieval, "SHORTLIST", shortlist)
+    x = torch.randn(900, 12, generator=gen, dtype=torch.float64)
+    y = torch.cat([x[:500], x[:3].repeat(60, 1)])  # crowds around three words
+    y = y + 0.5 * torch.randn(680, 12, generator=gen)
+    rows = torch.randperm(900, generator=gen)[:40]
+    lazy, found, want = lazily_and_not(monkeypatch, x, y, rows, metric)
+    torch.testing.assert_close(found[0], want[0])
+    assert torch.equal(found[1], want[1])
+    known = lazy.r_src_known.isfinite()
+    assert 0 < known.sum() < len(y) - 100  # most of r_src was never needed
+    torch.testing.assert_close(lazy.r_src_known[known], Retriever(x, y).r_src[known])
 
 
-def test_the_released_retriever_is_ours_under_other_metrics(spaces):
-    rows = torch.arange(40)
-    ours, theirs = Retriever(*spaces), ReleasedRetriever(*spaces)
-    torch.testing.assert_close(*(w.translate(rows, Metric("csls"))[0] for w in (ours, theirs)))
+def test_a_bound_is_never_above_what_it_bounds(gen, monkeypatch):
+    monkeypatch.setattr(retrieval, "GROUP", 20)
+    x, y = (normalize(torch.randn(n, 8, generator=gen), dim=1) for n in (700, 300))
+    exact = mean_top_cosine(y, x, 10)
+    bounds = [Clusters(x).mean_top_cosine(y, 10, probes) for probes in (1, 4, 10_000)]
+    for worse, better in zip(bounds, [*bounds[1:], exact], strict=True):
+        assert (worse <= better + 1e-6).all() and worse.sum() <= better.sum() + 1e-4
+    torch.testing.assert_close(bounds[-1], exact)
+    assert sorted(torch.cat(Clusters(x).members).tolist()) == list(range(700))
+
+
+def test_equal_scores_are_in_order_of_the_vocabulary(gen, monkeypatch):
+    """Signs are added exactly in floating point, so that equal words have equal scores."""
+    monkeypatch.setattr(retrieval, "GROUP", 10)
+    signs = torch.randint(2, (80, 16), generator=gen).double() * 2 - 1
+    x, y = signs, torch.cat([signs[:30].repeat(6, 1), signs])
+    for metric in (Metric("nn"), Metric("csls")):
+        _, found, want = lazily_and_not(monkeypatch, x, y, torch.arange(40), metric, 4)
+        assert torch.equal(found[1], want[1])
+        assert found[1][0].tolist() == [0, 30, 60, 90]
+
+
+def test_the_best_columns_break_ties_at_the_end_too():
+    scores = torch.tensor([[1.0, 2, 1, 3, 1, 1], [0, 0, 0, 0, 0, 0]])
+    values, columns = best_columns(scores, 3)
+    assert columns.tolist() == [[3, 1, 0], [0, 1, 2]] and values.tolist() == [[3, 2, 1], [0, 0, 0]]
+    names = torch.tensor([[9, 8, 7, 6, 5, 4], [5, 4, 3, 2, 1, 0]])
+    assert best_columns(scores, 3, names)[1].tolist() == [[6, 8, 4], [0, 1, 2]]
