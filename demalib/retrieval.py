@@ -20,7 +20,7 @@ CHUNK_NUMBERS = 1 << 24  # numbers in one tile of scores: 64 MB in float32
 GROUP = 400  # words in a cluster, on average
 ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
 SHORTLIST = 8  # candidates kept for each of the k best translations
-LAZY_SHARE = 4  # laziness pays while four times the wanted translations are fewer than the targets
+LAZY_SHARE = 2  # laziness pays while twice the wanted translations are fewer than the targets
 
 
 @dataclass(frozen=True)
@@ -119,19 +119,28 @@ class Clusters:
         parts = chunks(len(points), len(self.centres))
         return torch.cat([(points[p] @ self.centres.T).topk(probes, dim=1).indices for p in parts])
 
-    def mean_top_cosine(self, points: Tensor, knn: int = 10, probes: int = 4) -> Tensor:
-        """Lower bounds of :func:`mean_top_cosine`, ``(n,)``: only the nearest groups are searched."""
-        knn = min(knn, len(self.words))
-        best = points.new_full((len(points), knn), -1.0)
+    def near(self, points: Tensor, k: int, probes: int = 4) -> tuple[Tensor, Tensor]:
+        """The k words with the largest cosines in the groups nearest to each point.
+
+        Args:
+            points: Unit vectors, ``(n, d)``.
+            k: How many, at most N.
+            probes: How many groups are searched for each point.
+
+        Returns:
+            Cosines, in falling order, and row numbers of the words, each ``(n, k)``. Where the
+            groups hold fewer than k words, the rest are row 0 with cosine -1.
+        """
+        probes = min(probes, len(self.centres))
+        best = points.new_full((len(points), k), -1.0)
+        rows = torch.zeros(best.shape, dtype=torch.long)
         groups, order = self.nearest(points, probes).flatten().sort(stable=True)
-        searchers = (order // min(probes, len(self.centres))).split(
-            torch.bincount(groups, minlength=len(self.centres)).tolist()
-        )
-        for members, asking in zip(self.members, searchers, strict=True):
-            tile = points[asking] @ self.words[members].T
-            tile = torch.cat([best[asking], tile.topk(min(knn, len(members)), dim=1).values], dim=1)
-            best[asking] = tile.topk(knn, dim=1).values
-        return best.mean(dim=1)
+        counts = torch.bincount(groups, minlength=len(self.centres)).tolist()
+        for members, asking in zip(self.members, (order // probes).split(counts), strict=True):
+            found = (points[asking] @ self.words[members].T).topk(min(k, len(members)), dim=1)
+            best[asking], place = torch.cat([best[asking], found.values], 1).topk(k, dim=1)
+            rows[asking] = torch.cat([rows[asking], members[found.indices]], 1).gather(1, place)
+        return best, rows
 
 
 class Retriever:
@@ -165,7 +174,8 @@ class Retriever:
     @cached_property
     def r_src_bound(self) -> Tensor:
         """A lower bound of ``r_src``, ``(M,)``, in a small part of the time."""
-        return Clusters(self.mapped).mean_top_cosine(self.targets, self.knn)
+        near, _ = Clusters(self.mapped).near(self.targets, min(self.knn, len(self.mapped)))
+        return near.mean(dim=1)
 
     @cached_property
     def r_src_known(self) -> Tensor:

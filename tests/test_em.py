@@ -6,7 +6,16 @@ from conftest import planted
 
 from demalib import em
 from demalib.config import Config
-from demalib.em import choose_sigma2, expect, fit_em, free_step, rank_penalty, start_map
+from demalib.em import (
+    choose_sigma2,
+    expect,
+    expect_near,
+    fit_em,
+    free_step,
+    near_logits,
+    rank_penalty,
+    start_map,
+)
 from demalib.files import DataError
 from demalib.mapping import make_pair
 from demalib.refine import orthogonal_factor
@@ -36,6 +45,47 @@ def test_the_e_step_is_its_definition(small, beta, tau):
     torch.testing.assert_close(found.tgt_weight, g.sum(dim=0), **close)
     want = logits.logsumexp(dim=1).mean() - 1 / 0.05
     assert found.likelihood == pytest.approx(float(want), rel=1e-5)
+
+
+@pytest.mark.parametrize("tau", [0.0, 2.0])
+def test_near_words_are_enough_when_all_are_near(small, tau):
+    want, found = (step(*small, 0.05, tau, 1.0) for step in (expect, expect_near))
+    torch.testing.assert_close(found[:3], want[:3], rtol=1e-5, atol=1e-6)
+    assert found.likelihood == pytest.approx(want.likelihood, rel=1e-5)
+    assert found.omitted == pytest.approx(0, abs=1e-6)
+
+
+def test_what_near_words_leave_out_is_bounded(gen, monkeypatch):
+    """Pair by pair: never too light, never heavier than the omitted shares allow."""
+    monkeypatch.setattr("demalib.retrieval.GROUP", 20)
+    monkeypatch.setattr(em, "NEAR", 5)
+    monkeypatch.setattr(em, "GROUPS", 2)
+    x = torch.nn.functional.normalize(torch.randn(200, 6, generator=gen).double(), dim=1)
+    y = torch.nn.functional.normalize(x + 0.2 * torch.randn(200, 6, generator=gen), dim=1)
+    W, sigma2, tau = torch.eye(6, dtype=x.dtype), 0.05, 2.0
+    logits = x @ y.T / sigma2 + rank_penalty(torch.arange(200), torch.arange(200), tau)
+    exact = logits.softmax(dim=1) * logits.softmax(dim=0)
+    near, columns, log_rows, lost = near_logits(x, y, sigma2, tau)
+    _, _, log_cols, lost_back = near_logits(y, x, sigma2, tau)
+    eps = 1 - (log_rows - logits.logsumexp(dim=1)).exp(), 1 - (log_cols - logits.logsumexp(0)).exp()
+    assert (lost, lost_back) == pytest.approx(tuple(float(e.mean()) for e in eps))
+    assert 0.05 < lost < 0.9 and all((e > -1e-9).all() for e in eps)
+
+    found = expect_near(x, y, W, sigma2, tau, 1.0)
+    assert found.omitted == pytest.approx((lost + lost_back) / 2)
+    kept = exact.gather(1, columns)
+    most = kept / ((1 - eps[0])[:, None] * (1 - eps[1])[columns])
+    assert (found.src_weight >= kept.sum(dim=1) - 1e-9).all()
+    assert (found.src_weight <= most.sum(dim=1) + 1e-9).all()
+    assert (exact.sum(dim=1) - kept.sum(dim=1) <= eps[0] + 1e-9).all()
+
+
+def test_many_words_are_matched_by_their_near_ones(rng, monkeypatch):
+    monkeypatch.setattr(em, "PLAIN", 100)
+    src, tgt, q = planted(rng, n=600, noise=0.05)
+    mapping = fit_em(make_pair(src, tgt), Config())
+    torch.testing.assert_close(orthogonal_factor(mapping.W_xy), q.float(), atol=0.05, rtol=0)
+    assert mapping.history["omitted"].max() > 0
 
 
 def test_small_chunks_change_nothing(small, monkeypatch):

@@ -164,10 +164,14 @@ def test_a_bound_is_never_above_what_it_bounds(gen, monkeypatch):
     monkeypatch.setattr(retrieval, "GROUP", 20)
     x, y = (normalize(torch.randn(n, 8, generator=gen), dim=1) for n in (700, 300))
     exact = mean_top_cosine(y, x, 10)
-    bounds = [Clusters(x).mean_top_cosine(y, 10, probes) for probes in (1, 4, 10_000)]
+    bounds = [Clusters(x).near(y, 10, probes)[0].mean(dim=1) for probes in (1, 4, 10_000)]
     for worse, better in zip(bounds, [*bounds[1:], exact], strict=True):
         assert (worse <= better + 1e-6).all() and worse.sum() <= better.sum() + 1e-4
     torch.testing.assert_close(bounds[-1], exact)
+    cosines, rows = Clusters(x).near(y, 10)
+    torch.testing.assert_close((y[:, None] * x[rows]).sum(dim=2), cosines)
+    few, rows = Clusters(x).near(y, 100, probes=1)
+    assert (few[:, -1] == -1).all() and (rows[:, -1] == 0).all()
     assert sorted(torch.cat(Clusters(x).members).tolist()) == list(range(700))
 
 
