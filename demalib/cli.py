@@ -7,9 +7,10 @@ import json
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from demalib import pipeline, runs
+from demalib import cluster, headless, pipeline, runs
 from demalib.config import REGISTRY_PAIRS, Config
 from demalib.files import DataError, display_path, write_json
 from demalib.lexicon import read_lexicon
@@ -24,7 +25,7 @@ EXAMPLES = """examples:
   demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
   demalib fetch muse es               bring the paper's Spanish vectors (several GB)
   demalib run notebooks/02_train.ipynb -p pair en-ja
-  demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
+  demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2 --scheduler local
   demalib align --src en.vec --tgt de.vec --out aligned
   demalib evaluate aligned --lexicon en-de.txt --json
 """
@@ -113,6 +114,11 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART",
                      help="parts to leave out, 'none' for the whole objective")  # fmt: skip
     sub.add_argument("--notebook", default="notebooks/02_train.ipynb")
+    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE",
+                     help="run on Dask: workers of this machine, or a cluster's tcp://HOST:PORT or "
+                     "scheduler file (default: in this process, one by one)")  # fmt: skip
+    sub.add_argument("--workers", type=int, default=0, metavar="N",
+                     help="runs at a time with --scheduler local (default: 2)")  # fmt: skip
     parameter(sub)
     return top
 
@@ -195,7 +201,8 @@ def evaluate(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and where everything lies."""
     started = time.perf_counter()
-    folder, _ = runs.run_notebook(args.notebook, {name: _literal(value) for name, value in args.p})
+    params = {name: _literal(value) for name, value in args.p}
+    folder = headless.run_notebook(args.notebook, params)
     out = folder / Path(args.notebook).name
     if not (folder / "metrics.json").is_file():
         print(f"{time.perf_counter() - started:.0f} s: {display_path(out)}")
@@ -215,7 +222,11 @@ def sweep(args: argparse.Namespace) -> None:
     grid = {"pair": args.pairs, "solver": solvers, "seed": args.seeds,
             "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
     params = {"max_vocab": 0} | {name: _literal(value) for name, value in args.p}
-    table = runs.sweep(args.notebook, grid, params)
+    if args.workers < 0 or (args.workers and args.scheduler != "local"):
+        raise DataError("--workers: a number of at least 1, and only with --scheduler local")
+    on_dask = partial(cluster.on_dask, scheduler=args.scheduler, workers=args.workers)
+    carry_out = on_dask if args.scheduler else headless.here
+    table = headless.sweep(args.notebook, grid, params, carry_out)
     failed = table[table["outcome"] == "failed"]
     print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
     if len(failed):

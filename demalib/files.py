@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
+from filelock import FileLock
 
 
 class DataError(ValueError):
@@ -70,6 +71,19 @@ def build_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             raise OSError(f"{folder}: could not be put in place")
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Let one of this machine's processes make ``path``; who waited looks for it again inside."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = Path(f"{path}.lock")
+    with FileLock(lock):
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                lock.unlink()  # while it is held: who waits for it notices, and locks a new one
 
 
 def digest(path: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Runs and their folders: solved here or headlessly with papermill, one by one or in a sweep.
+"""Runs and their folders: where they lie, how they get there whole, and how one is solved.
 
 A run is built under ``results/runs/.unfinished`` and renamed to its own place,
 ``results/runs/<pair>/<name>/<seed>``, when it is whole. What has a ``metrics.json`` is finished.
@@ -6,21 +6,19 @@ A run is built under ``results/runs/.unfinished`` and renamed to its own place,
 
 from __future__ import annotations
 
-import ast
-import itertools
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from filelock import FileLock
 
-from demalib.config import Config, preset
+from demalib.config import Config
 from demalib.files import DataError, display_path, write_json, write_text
 from demalib.mapping import Mapping
 from demalib.pipeline import align, judge_both, load_gold, load_pair, measure, record, retrievers
@@ -154,110 +152,3 @@ def solve(config: Config) -> dict[str, Any]:
 
     build_run(run_dir(config), build)
     return read_metrics(run_dir(config))
-
-
-# ---------------------------------------------------------------- notebooks
-
-
-def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[str, Any]:
-    """All parameters of a run: the notebook's defaults, then those given.
-
-    Raises:
-        DataError: The notebook is missing, or does not declare a given parameter; papermill
-            itself would only warn, and run with the default.
-    """
-    import papermill  # Jupyter's machinery: needed only here
-
-    if not Path(notebook).is_file():
-        raise DataError(f"{notebook}: no such notebook")
-    declared = papermill.inspect_notebook(str(notebook))
-    if unknown := sorted(set(params) - set(declared)):
-        raise DataError(
-            f"{Path(notebook).name}: no parameter {', '.join(unknown)}; "
-            f"it has {', '.join(sorted(declared))}"
-        )
-    return {name: ast.literal_eval(p["default"]) for name, p in declared.items()} | params
-
-
-def execute(notebook: Path, out: Path, params: dict[str, Any]) -> None:
-    """Execute a notebook with papermill and keep it, with its outputs, as ``out``.
-
-    Raises:
-        DataError: A cell failed; the message has its last line and names the kept notebook.
-    """
-    import papermill
-    from traitlets.config import Config as TraitConfig
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix="demalib-") as sockets:
-            # sockets in the file system: no ports to collide with when many runs share a machine
-            ipc = {"transport": "ipc", "ip": f"{sockets}/kernel"} if os.name == "posix" else {}
-            papermill.execute_notebook(
-                str(notebook), str(out), parameters=params, cwd=str(notebook.parent),
-                kernel_name="python3", progress_bar=os.isatty(2),
-                config=TraitConfig(KernelManager=ipc),
-            )  # fmt: skip
-    except papermill.PapermillExecutionError as error:
-        raise DataError(
-            f"{notebook.name} failed in cell {error.cell_index}: {error.ename}: {error.evalue} "
-            f"(kept with its traceback: {display_path(out)})"
-        ) from error
-
-
-def run_notebook(
-    notebook: str | Path, params: dict[str, Any], again: bool = True
-) -> tuple[Path, bool]:
-    """Execute a notebook; what it writes appears in its place only if all of it succeeded.
-
-    Args:
-        notebook: The notebook. One that declares ``folder`` makes a run: its other parameters
-            are settings of :class:`~demalib.Config`, and the run has a folder of its own.
-        params: Parameters to set.
-        again: Execute it even if the run is finished.
-
-    Returns:
-        The folder with the executed notebook, and whether it was executed now.
-    """
-    notebook = Path(notebook).resolve()
-    shown = notebook_parameters(notebook, params)
-    if "folder" not in shown:
-        folder = results_dir() / "runs" / "notebooks"
-        execute(notebook, folder / notebook.name, params)
-        return folder, True
-    shown.pop("folder")
-    folder = run_dir(preset(shown.pop("pair"), shown.pop("recipe"), **shown))
-    built = build_run(
-        folder,
-        lambda work: execute(notebook, work / notebook.name, params | {"folder": str(work)}),
-        again,
-    )
-    return folder, built
-
-
-def sweep(
-    notebook: str | Path, grid: dict[str, Iterable[Any]], params: dict[str, Any]
-) -> pd.DataFrame:
-    """One run for every combination of the grid; finished ones are skipped, failed ones told.
-
-    Args:
-        notebook: A notebook that declares ``folder``.
-        grid: Values to combine, by parameter: ``{"pair": ["en-fr"], "seed": [0, 1, 2]}``.
-        params: Parameters that are the same in all runs.
-
-    Returns:
-        A row per run: the grid's parameters, ``outcome`` (done, skipped or failed), ``seconds``
-        and ``detail`` (its folder or what went wrong).
-    """
-    rows = []
-    jobs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    for number, job in enumerate(jobs, 1):
-        started = time.time()
-        try:
-            folder, built = run_notebook(notebook, params | job, again=False)
-            outcome, detail = "done" if built else "skipped", display_path(folder)
-        except DataError as error:
-            outcome, detail = "failed", str(error)
-        rows.append(job | {"outcome": outcome, "seconds": time.time() - started, "detail": detail})
-        print(f"{number}/{len(jobs)} {' '.join(map(str, job.values()))}: {outcome}", flush=True)
-    return pd.DataFrame(rows)

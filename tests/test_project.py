@@ -17,7 +17,7 @@ def names(text):
 def test_environment_lists_every_dependency():
     project = (ROOT / "pyproject.toml").read_text()
     lists = re.findall(
-        r"^(?:dependencies|notebooks|fasttext|dev) = \[(.*?)\]$", project, re.M | re.S
+        r"^(?:dependencies|notebooks|fasttext|cluster|dev) = \[(.*?)\]$", project, re.M | re.S
     )
     wanted = set().union(*map(names, lists)) - {"demalib"}
     listed = set(re.findall(r"^\s+- ([\w-]+)", (ROOT / "environment.yml").read_text(), re.M))
@@ -37,7 +37,7 @@ import sys
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"IPython", "ipywidgets", "papermill", "jupytext", "nbval",
-                                  "jupyter_client", "nbformat", "gensim"}:
+                                  "jupyter_client", "nbformat", "gensim", "dask", "distributed"}:
             raise ImportError(name)
 sys.meta_path.insert(0, Block())
 import demalib, demalib.cli, demalib.plots
