@@ -1,0 +1,95 @@
+"""How time grows with the vocabulary: CSLS, and the E-step of EM."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from demalib import plots
+from demalib.bench.timing import peak_tensor_bytes
+from demalib.em import choose_sigma2, expect, expect_near
+from demalib.files import write_aside
+from demalib.retrieval import Metric, Retriever
+from demalib.runs import project_root
+from demalib.sources import load_vectors
+from demalib.vectors import Policy
+
+SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+NOISE = 0.6  # of the copy, relative to the length of a word: translations have a cosine of 0.86
+
+
+def copies(n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The n most frequent Russian words and a noised copy of them, unit vectors, each (n, d).
+
+    A rotation would change no cosine, so none is made.
+    """
+    x = torch.from_numpy(load_vectors("ru", Policy(max_vocab=n)).normalise().vectors)
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
+    return x, torch.nn.functional.normalize(x + NOISE * noise / x.shape[1] ** 0.5)
+
+
+def csls(queries: int = 1500) -> dict[str, Any]:
+    """The ten best translations of 1,500 words under CSLS, lazily and by brute force.
+
+    The queries have ranks from 5,000 on, as MUSE's test words do.
+
+    Returns:
+        By size: seconds, their ratio, the share of translations that are the same, and the peak
+        of megabytes beyond the vectors.
+    """
+    out, rows = {}, torch.arange(5000, 5000 + queries)
+    for n in SIZES[2:]:
+        words, found, seconds = copies(n), {}, {}
+        for name in ("lazy", "brute force"):
+            way, start = Retriever(*words), time.perf_counter()
+            if name == "brute force":
+                _ = way.r_src  # of all target words
+            found[name] = way.translate(rows, Metric())[1]
+            seconds[name] = time.perf_counter() - start
+        same = found["lazy"].eq(found["brute force"]).float().mean()
+        again = partial(Retriever(*words).translate, rows, Metric())
+        out[n] = {"seconds": seconds, "same": float(same),
+                  "time_ratio": seconds["lazy"] / seconds["brute force"],
+                  "peak_mb": peak_tensor_bytes(again) / 2**20}  # fmt: skip
+    _draw_growth("csls", {name: {n: out[n]["seconds"][name] for n in out} for name in seconds})
+    return out
+
+
+def em(plain_up_to: int = 20_000) -> dict[str, Any]:
+    """One sharp E-step over all words of either side: near pairs, and all pairs.
+
+    Returns:
+        Seconds by size, the slopes of their logarithms, and the share left out by near pairs.
+    """
+    seconds: dict[str, dict[int, float]] = {"near pairs": {}, "all pairs": {}}
+    omitted = {}
+    for n in SIZES:
+        x, y = copies(n)
+        how = (torch.eye(x.shape[1]), choose_sigma2(x, y, 2.0, 2.0), 2.0, 1.0)
+        runs = {"near pairs": expect_near, "all pairs": expect}
+        for name, step in runs.items():
+            if name == "all pairs" and n > plain_up_to:
+                continue
+            start = time.perf_counter()
+            found = step(x, y, *how)
+            seconds[name][n] = time.perf_counter() - start
+            omitted[n] = max(omitted.get(n, 0.0), found.omitted)
+    slopes = _draw_growth("em", seconds)
+    return {"seconds": seconds, "slope": slopes, "omitted": omitted}
+
+
+def _draw_growth(name: str, seconds: dict[str, dict[int, float]]) -> dict[str, float]:
+    """Draw seconds over sizes; the slope of each line."""
+    plots.style()
+    slopes = {
+        line: float(np.polyfit(np.log(list(at)), np.log(list(at.values())), 1)[0])
+        for line, at in seconds.items()
+    }
+    ax = plots.growth(seconds, slopes)
+    with write_aside(project_root() / "results" / "figures" / f"growth_{name}.png") as aside:
+        ax.figure.savefig(aside, format="png")
+    return slopes
