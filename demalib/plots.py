@@ -128,26 +128,6 @@ def solvers(curves: dict[str, pd.DataFrame]) -> Axes:
     return ax
 
 
-def growth(
-    seconds: dict[str, dict[int, float]], slopes: dict[str, float], ax: Axes | None = None
-) -> Axes:
-    """Seconds over words per side, both on logarithmic axes, a line each with its slope.
-
-    Args:
-        seconds: Seconds by size, by name.
-        slopes: Slopes of the lines, by name.
-        ax: Where to draw; a new figure if left out.
-    """
-    ax = ax or plt.subplots(figsize=(6, 4.2))[1]
-    for i, (name, at) in enumerate(seconds.items()):
-        ax.loglog(list(at), list(at.values()), "o-", color=f"C{i}")
-        label = f"{name}\nslope {slopes[name]:.2f}"
-        ax.annotate(label, (max(at), at[max(at)]), (8, 0), textcoords="offset points",
-                    color=f"C{i}", va="center", annotation_clip=False)  # fmt: skip
-    ax.set(xlabel="words per side", ylabel="seconds")
-    return ax
-
-
 def ablations(table: pd.DataFrame) -> list[Axes]:
     """Points of P@1 lost when a part is left out: ours as dots, the paper's as diamonds.
 
