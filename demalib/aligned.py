@@ -134,7 +134,7 @@ def find(word: str, side: Embedding) -> int | None:
 
 def explain_unknown(word: str, side: Embedding, other: Embedding) -> str:
     """One line on a word that is not there: near spellings, or that the other side has it."""
-    near = difflib.get_close_matches("_".join(word.split()).lower(), side.words, NEAR, cutoff=0.7)
+    near = difflib.get_close_matches("_".join(word.split()).lower(), side.words, NEAR)
     tail = f"near spellings: {', '.join(near)}" if near else "no spelling comes near"
     if find(word, other) is not None:
         tail = f"it is a word of {other.lang}: ask the other way round; {tail}"
@@ -168,4 +168,4 @@ def describe(folder: str | Path) -> dict[str, str]:
     if "seconds" in info:
         out["seconds"] = f"{info['seconds']:.1f}"
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    return out | {path.name: f"{path.stat().st_size / 1e6:,.2f} MB" for path in files}
+    return out | {path.name: f"{path.stat().st_size / 1e3:,.0f} kB" for path in files}

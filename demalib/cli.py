@@ -24,7 +24,7 @@ from demalib.store import read_vectors
 from demalib.vectors import Policy
 
 SWEPT = ("identical", "procrustes", "em")
-FEWEST_IDENTICAL = 5  # with a single one, em ended at chance on noisy spaces
+FEWEST_IDENTICAL = 10  # em found planted noisy spaces from ten words, not from one or three
 FEW_IDENTICAL = 100  # no real pair with fewer has been measured
 EXAMPLES = {
     "fetch": """demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)

@@ -92,8 +92,8 @@ def test_unseen_languages_align(folder, capsys):
     assert not [path for path in (folder / "out").iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.parametrize("shared", [0, 1])
-def test_no_hint_is_told_at_once(folder, capsys, shared):
+@pytest.mark.parametrize("shared", [0, 1, 9])
+def test_too_weak_a_hint_is_told_at_once(folder, capsys, shared):
     write_languages(folder, shared, n=300, d=20)
     code, _, err = demalib_says(capsys, ALIGN)
     assert code == 2 and err.count("\n") == 1
@@ -190,7 +190,7 @@ def test_info_tells_what_was_done(supervised, capsys):
     assert "max_vocab=200000" in facts["settings"]
     assert 0 < float(facts["criterion"].split()[0]) < 1
     size = (supervised / "out" / "src.npz").stat().st_size
-    assert facts["src.npz"] == f"{size / 1e6:.2f} MB"
+    assert facts["src.npz"] == f"{size / 1e3:,.0f} kB"
     code, _, err = demalib_says(capsys, "info nowhere")
     assert code == 2 and err.count("\n") == 1 and "no such mapping" in err
 
