@@ -1,4 +1,4 @@
-"""The command line: ``demalib fetch | align | evaluate | run``."""
+"""The command line: ``demalib fetch | align | info | translate | evaluate | export | run | sweep``."""
 
 from __future__ import annotations
 
@@ -10,25 +10,38 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from demalib import cluster, headless, pipeline, runs
+import pandas as pd
+
+from demalib import aligned, cluster, headless, pipeline, runs
 from demalib.config import REGISTRY_PAIRS, Config
-from demalib.files import DataError, display_path, write_json
+from demalib.export import FORMATS, export_aligned
+from demalib.files import DataError, display_path
 from demalib.lexicon import read_lexicon
-from demalib.mapping import Mapping, Pair, make_pair
+from demalib.mapping import make_pair
+from demalib.retrieval import METRICS
 from demalib.solvers import SOLVERS, solver_named
 from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
-from demalib.store import load_embedding, read_vectors, save_embedding
+from demalib.store import read_vectors
 from demalib.vectors import Policy
 
 SWEPT = ("identical", "procrustes", "em")
-EXAMPLES = """examples:
-  demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
-  demalib fetch muse es               bring the paper's Spanish vectors (several GB)
-  demalib run notebooks/02_train.ipynb -p pair en-ja
-  demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2 --scheduler local
-  demalib align --src en.vec --tgt de.vec --out aligned
-  demalib evaluate aligned --lexicon en-de.txt --json
-"""
+FEWEST_IDENTICAL = 10  # em found planted noisy spaces from ten words, not from one or three
+FEW_IDENTICAL = 100  # no real pair with fewer has been measured
+EXAMPLES = {
+    "fetch": """demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
+  demalib fetch muse es               bring the paper's Spanish vectors (several GB)""",
+    "align": """demalib align --src en.vec --tgt de.vec --out aligned
+  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt""",
+    "info": "demalib info aligned",
+    "translate": """demalib translate aligned cat dog -k 3
+  demalib translate aligned Katze --reverse --metric csls-d""",
+    "evaluate": "demalib evaluate aligned --lexicon en-de.txt --json",
+    "export": """demalib export aligned --format word2vec
+  demalib export aligned --format dictionary --out elsewhere""",
+    "run": "demalib run notebooks/02_train.ipynb -p pair en-ja",
+    "sweep": """demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
+  demalib sweep --pairs en-fr --solvers all --seeds 0 --scheduler local""",
+}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,14 +62,25 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "demalib",
         description="Align word embeddings of two languages.",
-        epilog=EXAMPLES,
+        epilog="\n  ".join(["examples:", *EXAMPLES.values()]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, call, help):
-        sub = commands.add_parser(name, help=help, description=help)
+        sub = commands.add_parser(
+            name,
+            help=help,
+            description=help,
+            epilog=f"examples:\n  {EXAMPLES[name]}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         sub.set_defaults(call=call)
+        return sub
+
+    def on_folder(name, call, help):
+        sub = command(name, call, help)
+        sub.add_argument("folder", metavar="DIR", help="what 'demalib align' wrote")
         return sub
 
     sub = command("fetch", fetch, "Bring vectors into the cache, once.")
@@ -94,13 +118,26 @@ def parser() -> argparse.ArgumentParser:
         help="keep words with a letter, or all",
     )
 
-    sub = command("evaluate", evaluate, "Measure an alignment against a dictionary.")
-    sub.add_argument("folder", metavar="DIR", help="what 'demalib align' wrote")
+    on_folder("info", info, "Say what was aligned, how, and what it takes on disk.")
+
+    sub = on_folder("translate", translate, "Translate words, with scores, cosines and ranks.")
+    sub.add_argument("words", nargs="+", metavar="WORD", help="words of the source language")
+    sub.add_argument("-k", type=int, default=10, help="translations per word (default: 10)")
+    sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
+    sub.add_argument("--reverse", action="store_true", help="the words are of the target language")
+
+    sub = on_folder("evaluate", evaluate, "Measure an alignment against a dictionary.")
     sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
     sub.add_argument(
         "--reverse", help="test pairs, target word first (default: the same, reversed)"
     )
     sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    sub = on_folder("export", export, "Write both languages in one space, or a dictionary.")
+    sub.add_argument("--format", required=True, choices=FORMATS,
+                     help="vectors as text, as word2vec's binary or as .npz; or every source "
+                     "word's best translation")  # fmt: skip
+    sub.add_argument("--out", metavar="FOLDER", help="where to (default: DIR)")
 
     sub = command("run", run, "Execute a notebook headlessly and show its figures.")
     sub.add_argument("notebook")
@@ -150,44 +187,56 @@ def fetch(args: argparse.Namespace) -> None:
 
 def align(args: argparse.Namespace) -> None:
     """Read two files, learn the map, write a folder that holds everything later steps need."""
+    solver = args.solver or ("procrustes" if args.lexicon else Config().solver)
+    known, out = solver_named(solver), Path(args.out)
+    if out.exists() and not out.is_dir():
+        raise DataError(f"{out}: a file of this name is in the way; name another folder with --out")
     policy = Policy(args.case, args.tokens, args.max_vocab)
     src, tgt = (read_vectors(path, policy) for path in (args.src, args.tgt))
     if src.lang == tgt.lang:
         raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
-    solver = args.solver or ("procrustes" if train else Config().solver)
     config = Config(
         f"{src.lang}-{tgt.lang}", solver, args.seed, vectors="files", max_vocab=args.max_vocab
     )
-    pair = make_pair(src, tgt, train, steps=solver_named(solver).steps)
-    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
+    pair = make_pair(src, tgt, train, steps=known.steps)
+    few = ""
+    if known.hint == "identical" and len(pair.require_identical(FEWEST_IDENTICAL)) < FEW_IDENTICAL:
+        few = ": few, so check some words with 'demalib translate', or give --lexicon"
+    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words{few}", sep="\n")
     started = time.perf_counter()
     mapping = pipeline.align(pair, config)
-    mapping.info["policy"] = asdict(policy)
-    out = Path(args.out)
-    save_embedding(out / "src.npz", pair.src)
-    save_embedding(out / "tgt.npz", pair.tgt)
-    mapping.save(out / "mapping.safetensors")
-    write_json(out / "config.json", config.to_dict())
-    print(
-        f"aligned with solver {solver} in {time.perf_counter() - started:.1f} s: "
-        f"{display_path(out)}"
-    )
+    seconds = time.perf_counter() - started
+    mapping.info.update(policy=asdict(policy), seconds=seconds)
+    aligned.save_aligned(out, mapping, pair)
+    print(f"aligned with solver {solver} in {seconds:.1f} s: {display_path(out)}")
 
 
-def load_aligned(folder: str | Path) -> tuple[Mapping, Pair, Config]:
-    """What ``demalib align`` wrote."""
-    folder = Path(folder)
-    mapping = Mapping.load(folder / "mapping.safetensors")
-    src, tgt = (load_embedding(folder / name) for name in ("src.npz", "tgt.npz"))
-    pair = make_pair(src, tgt, steps=())
-    return mapping, pair, Config(**mapping.info["config"])
+def info(args: argparse.Namespace) -> None:
+    """Print the facts of an alignment, one a line."""
+    facts = aligned.describe(args.folder)
+    width = max(map(len, facts))
+    for name, fact in facts.items():
+        print(f"{name:<{width}}  {fact}")
+
+
+def translate(args: argparse.Namespace) -> None:
+    """Print the translations of the words that are known, then fail on those that are not."""
+    mapping, pair = aligned.load_aligned(args.folder)
+    src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
+    known = [word for word in args.words if aligned.find(word, src) is not None]
+    if known:
+        table = aligned.translate(mapping, pair, known, args.k, args.metric, args.reverse)
+        with pd.option_context("display.unicode.east_asian_width", True):
+            print(table.to_string(index=False, float_format="{:.4f}".format))
+    if unknown := [aligned.explain_unknown(w, src, tgt) for w in args.words if w not in known]:
+        raise DataError("; ".join(unknown))
 
 
 def evaluate(args: argparse.Namespace) -> None:
     """Print P@k, MRR, coverage and intervals of both directions."""
-    mapping, pair, config = load_aligned(args.folder)
-    policy = Policy(**mapping.info["policy"])
+    mapping, pair = aligned.load_aligned(args.folder)
+    config, policy = mapping.config, Policy(**mapping.info.get("policy", {}))
     forward = read_lexicon(args.lexicon, policy)
     backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
     gold, ways = pipeline.Gold(forward, backward), pipeline.retrievers(mapping, pair, config.knn)
@@ -196,6 +245,13 @@ def evaluate(args: argparse.Namespace) -> None:
         print(json.dumps(results, indent=2, ensure_ascii=False))
     else:
         print(pipeline.results_table(results).to_string(index=False))
+
+
+def export(args: argparse.Namespace) -> None:
+    """Write the alignment for other programs; print what and where."""
+    mapping, pair = aligned.load_aligned(args.folder)
+    for path in export_aligned(mapping, pair, args.out or args.folder, args.format):
+        print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -218,9 +274,8 @@ def run(args: argparse.Namespace) -> None:
 def sweep(args: argparse.Namespace) -> None:
     """Run every combination; print a summary; fail if one of them did."""
     every = [name for name, solver in SOLVERS.items() if solver.row]
-    solvers = every if args.solvers == ["all"] else args.solvers
-    grid = {"pair": args.pairs, "solver": solvers, "seed": args.seeds,
-            "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
+    grid = {"pair": args.pairs, "solver": every if args.solvers == ["all"] else args.solvers,
+            "seed": args.seeds, "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
     params = {"max_vocab": 0} | {name: _literal(value) for name, value in args.p}
     if args.workers < 0 or (args.workers and args.scheduler != "local"):
         raise DataError("--workers: a number of at least 1, and only with --scheduler local")

@@ -16,7 +16,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from demalib.files import DataError, write_aside
-from demalib.vec import BLOCK_BYTES, Block, read_header, read_vec, refuse_markup, show
+from demalib.vec import (
+    BLOCK_BYTES,
+    Block,
+    read_header,
+    read_vec,
+    refuse_markup,
+    refuse_white_space,
+    show,
+)
 
 FASTTEXT_MAGIC = 793712314
 
@@ -97,6 +105,15 @@ def _finite(raw: bytes, words: list[str], dim: int, path: Path) -> np.ndarray:
             f"{path}: the vector of {word!r} holds NaN or infinity; is this a word2vec .bin file?"
         )
     return vectors
+
+
+def write_word2vec_bin(path: str | Path, words: list[str], vectors: np.ndarray) -> None:
+    """Write word2vec's binary format, as :func:`read_word2vec_bin` reads it, whole."""
+    refuse_white_space(words, path)
+    with write_aside(path) as aside, open(aside, "wb") as file:
+        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, np.asarray(vectors, dtype="<f4"), strict=True):
+            file.write(word.encode("utf-8") + b" " + vector.tobytes() + b"\n")
 
 
 def read_fasttext_bin(path: str | Path) -> Iterator[Block]:

@@ -175,6 +175,11 @@ class Mapping:
         """An orthogonal map: its transpose leads back."""
         return cls.of(W, W.T, pair, config, history)
 
+    @property
+    def config(self) -> Config:
+        """The settings that made it."""
+        return Config(**self.info["config"])
+
     def transform(self, vectors: np.ndarray, reverse: bool = False) -> np.ndarray:
         """Map new raw vectors, (n, d), into the other space as unit vectors, (n, d).
 

@@ -70,15 +70,18 @@ def load_pair(config: Config) -> Pair:
     return make_pair(src, tgt, train, back, exclude, solver.steps)
 
 
-def align(pair: Pair, config: Config = Config(), checkpoint: str | Path | None = None) -> Mapping:
+def align(
+    pair: Pair, config: Config | None = None, checkpoint: str | Path | None = None
+) -> Mapping:
     """Learn the map with the solver that ``config`` names; same seed, same map.
 
     Args:
         pair: What :func:`load_pair` or :func:`demalib.make_pair` made.
-        config: Solver, seed and settings.
+        config: Solver, seed and settings; the usual ones for vectors of one's own if left out.
         checkpoint: A file from which a solver that can run for hours goes on where it was
             stopped; others start anew.
     """
+    config = config or Config(f"{pair.src.lang}-{pair.tgt.lang}", vectors="files")
     solver = solver_named(config.solver)
     return solver.fit(pair, config, **({"checkpoint": checkpoint} if solver.resumes else {}))
 

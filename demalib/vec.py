@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from demalib.files import DataError, write_aside
 
 BLOCK_BYTES = 1 << 22
 MAX_DIM = 100_000  # a header that promises more is not one of word vectors
+EXACT_DIGITS = 9  # significant digits that every float32 number survives
 NUMBERS_AT_ONCE = 40_000  # many enough for threads to run side by side, few enough for the cache
 
 
@@ -239,15 +241,21 @@ def show(raw: bytes) -> str:
     return repr(text + "..." if len(raw) > 60 else text)
 
 
-def write_vec(path: str | Path, words: list[str], vectors: np.ndarray) -> None:
-    """Write ``.vec`` text with a header, six significant digits, whole or not at all."""
-    if bad := next((w for w in words if not w or any(c.isspace() for c in w)), None):
-        raise DataError(
-            f"{path}: the word {bad!r} holds white space, which .vec cannot carry; "
-            "use .npz, or read the vectors with the default cleaning"
-        )
+def write_vec(path: str | Path, words: list[str], vectors: np.ndarray, digits: int = 6) -> None:
+    """Write ``.vec`` text with a header, so many significant digits, whole or not at all."""
+    refuse_white_space(words, path)
     with write_aside(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n")
-        line = " ".join(["%.6g"] * vectors.shape[1])
-        for word, vector in zip(words, vectors, strict=True):
+        line = " ".join([f"%.{digits}g"] * vectors.shape[1])
+        pairs = zip(words, vectors, strict=True)
+        for word, vector in tqdm(pairs, Path(path).name, len(words), unit="word", disable=None):
             file.write(f"{word} {line % tuple(vector.tolist())}\n")
+
+
+def refuse_white_space(words: list[str], path: str | Path) -> None:
+    """Raise a DataError where a word would end early in a format that separates by spaces."""
+    if bad := next((w for w in words if not w or any(c.isspace() for c in w)), None):
+        raise DataError(
+            f"{path}: the word {bad!r} holds white space, which .vec and .bin cannot carry; "
+            "use .npz, or read the vectors with the default cleaning"
+        )

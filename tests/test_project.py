@@ -1,11 +1,13 @@
 """Promises of the project as a whole."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -14,14 +16,42 @@ def names(text):
     return {re.match(r"[\w-]+", item)[0] for item in re.findall(r'"([^"]+)"', text)}
 
 
-def test_environment_lists_every_dependency():
+def test_environment_and_pyproject_agree():
     project = (ROOT / "pyproject.toml").read_text()
     lists = re.findall(
         r"^(?:dependencies|notebooks|fasttext|cluster|dev) = \[(.*?)\]$", project, re.M | re.S
     )
+    assert len(lists) == 5
     wanted = set().union(*map(names, lists)) - {"demalib"}
-    listed = set(re.findall(r"^\s+- ([\w-]+)", (ROOT / "environment.yml").read_text(), re.M))
-    assert wanted <= listed
+    environment = (ROOT / "environment.yml").read_text()
+    listed = set(re.findall(r"^\s+- (\w[\w-]*)", environment, re.M)) - {"python", "make"}
+    assert wanted == listed
+    lowest = int(re.search(r'requires-python = ">=3\.(\d+)"', project)[1])
+    assert int(re.search(r"- python=3\.(\d+)", environment)[1]) >= lowest
+
+
+def test_hooks_are_local_and_their_tools_are_dependencies():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    assert [repo["repo"] for repo in config["repos"]] == ["local"]
+    for hook in config["repos"][0]["hooks"]:
+        assert hook["language"] == "system" and f'"{hook["entry"].split()[0]}>=' in project
+
+
+def test_citation_is_of_this_version_and_of_the_paper():
+    cite = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    import demalib
+
+    assert (cite["title"], cite["version"]) == ("demalib", demalib.__version__)
+    paper = cite["preferred-citation"]
+    assert paper["title"] == "Density Matching for Bilingual Word Embedding"
+    assert [a["family-names"] for a in paper["authors"]] == ["Zhou", "Ma", "Wang", "Neubig"]
+
+
+def test_binder_installs_the_package_with_pinned_versions():
+    script = ROOT / ".binder" / "postBuild"
+    assert os.access(script, os.X_OK) and "-c constraints.txt" in script.read_text()
+    assert (ROOT / ".binder" / "runtime.txt").read_text().strip() == "python-3.11"
 
 
 def test_constraints_pin_torch_for_everyone():

@@ -1,0 +1,99 @@
+"""An alignment for other programs: both languages in one space, or a dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from demalib.files import DataError, write_aside
+from demalib.formats import write_npz, write_word2vec_bin
+from demalib.mapping import Mapping, Pair
+from demalib.pipeline import retrievers
+from demalib.retrieval import Metric, Retriever, best_columns
+from demalib.vec import EXACT_DIGITS, write_vec
+
+
+def _write_exact_vec(path: Path, words: list[str], vectors: np.ndarray) -> None:
+    write_vec(path, words, vectors, digits=EXACT_DIGITS)
+
+
+WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
+    "vec": (".vec", _write_exact_vec),
+    "word2vec": (".bin", write_word2vec_bin),
+    "npz": (".npz", write_npz),
+}
+FORMATS = (*WRITERS, "dictionary")
+
+
+def export_aligned(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
+    """Write both languages in the space they share, or the dictionary that the map implies.
+
+    Source words are mapped by ``W_xy``, target words by ``C_y`` if the map has one, as translation
+    from source to target has it. All vectors have unit length and the training words' means taken
+    off. Every format keeps float32 to the last bit.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces, normalised as for training, N_x and N_y words.
+        folder: Made if it is not there.
+        format: ``vec`` (text), ``word2vec`` (binary), ``npz`` or ``dictionary`` (TSV).
+
+    Returns:
+        The files: ``en.aligned.vec`` and ``de.aligned.vec``, or ``en-de.dictionary.tsv``.
+    """
+    if format not in FORMATS:
+        raise DataError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
+    way, (src, tgt) = retrievers(mapping, pair, mapping.config.knn)[0], (pair.src, pair.tgt)
+    if format == "dictionary":
+        path = Path(folder) / f"{src.lang}-{tgt.lang}.dictionary.tsv"
+        write_dictionary(path, way, src.words, tgt.words)
+        return [path]
+    (ending, write), paths = WRITERS[format], []
+    for side, vectors in ((src, way.mapped), (tgt, way.targets)):
+        paths.append(Path(folder) / f"{side.lang}.aligned{ending}")
+        write(paths[-1], side.words, vectors.numpy())
+    return paths
+
+
+def write_dictionary(path: Path, way: Retriever, src: list[str], tgt: list[str]) -> None:
+    """Write a line for every source word: its best translation under CSLS, and how good it is.
+
+    ``mutual`` is 1 where the source word is the best translation of its translation, too, in the
+    same space; those pairs are the ones to trust.
+    """
+    scores, forward, backward = best_pairs(way)
+    with write_aside(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
+        file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
+        for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
+            cosine, mutual = float(way.mapped[i] @ way.targets[j]), int(backward[j] == i)
+            file.write(
+                f"{src[i]}\t{tgt[j]}\t{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{mutual}\n"
+            )
+
+
+def best_pairs(way: Retriever) -> tuple[Tensor, Tensor, Tensor]:
+    """The best partners of both sides under CSLS, in one pass over the scores.
+
+    Args:
+        way: N source words in the target space, and M target words.
+
+    Returns:
+        The score and the row of the best target of each source word, ``(N,)`` each, and the row
+        of the best source word of each target word, ``(M,)``.
+    """
+    n, m = len(way.mapped), len(way.targets)
+    found, best, backward = [], torch.full((m,), -torch.inf), torch.zeros(m, dtype=torch.long)
+    with tqdm(total=n, desc="dictionary", unit="word", disable=None) as bar:
+        for part, scores in way.iter_scores(torch.arange(n), Metric("csls")):
+            found.append(best_columns(scores, 1))
+            value, row = scores.max(dim=0)
+            backward = torch.where(value > best, row + part.start, backward)
+            best = torch.maximum(value, best)
+            bar.update(len(scores))
+    scores, forward = (torch.cat(parts)[:, 0] for parts in zip(*found, strict=True))
+    return scores, forward, backward

@@ -1,0 +1,306 @@
+"""Vectors of one's own, from files that the project has never seen to other programs."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import demalib
+from demalib import DataError, Embedding, Metric, Retriever, retrievers, save_embedding
+from demalib.cli import main
+from demalib.evaluate import judge
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+FI = [
+    a + b
+    for a in ["k", "l", "m", "n", "p", "r", "s", "t", "v", "h"]
+    for b in ["a", "e", "i", "o", "u", "y", "ä", "ö"]
+]
+EL = [
+    a + b
+    for a in ["κ", "λ", "μ", "ν", "π", "ρ", "σ", "τ", "β", "γ"]
+    for b in ["α", "ε", "η", "ι", "ο", "υ", "ω", "ά"]
+]
+
+
+def language(syllables, n):
+    return ["".join(syllables[i // 80**p % 80] for p in range(3)) for i in range(n)]
+
+
+def write_languages(folder, shared, n=3000, d=100, noise=0.5, names=("fi", "el"), words=None):
+    """Two clustered spaces, one a turned and noised copy in another order of frequency.
+
+    The ``shared`` words in the middle look alike; a train and a test lexicon hold the others.
+    """
+    rng = np.random.default_rng(7)
+    spectrum = np.arange(1, d + 1) ** -0.4
+    x = rng.standard_normal((60, d))[rng.integers(60, size=n)] + rng.standard_normal((n, d))
+    turn, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    y = ((x + noise * rng.standard_normal((n, d))) * spectrum) @ turn
+    order = np.argsort(np.log(np.arange(1, n + 1)) + rng.standard_normal(n))
+    src, tgt = words or (language(FI, n), language(EL, n))
+    alike = slice(n // 2, n // 2 + shared)
+    tgt[alike] = src[alike]
+    for name, w, v in (
+        (names[0], src, x * spectrum),
+        (names[1], [tgt[i] for i in order], y[order]),
+    ):
+        save_embedding(folder / f"{name}.vec", Embedding(w, v.astype(np.float32)))
+    lines = [f"{a}\t{b}\n" for a, b in zip(src, tgt, strict=True) if a != b]
+    (folder / "train.txt").write_text("".join(lines[::3]), encoding="utf-8")
+    (folder / "test.txt").write_text("".join(lines[1::3]), encoding="utf-8")
+
+
+def demalib_says(capsys, command):
+    """Exit code, standard output and errors of a command line."""
+    capsys.readouterr()
+    code = main(shlex.split(command))
+    return (code, *capsys.readouterr())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def supervised(folder):
+    write_languages(folder, shared=0, noise=1.8)
+    assert main(shlex.split("align --src fi.vec --tgt el.vec --out out --lexicon train.txt")) == 0
+    return folder
+
+
+ALIGN = "align --src fi.vec --tgt el.vec --out out"
+
+
+def p_at_1(capsys):
+    code, out, _ = demalib_says(capsys, "evaluate out --lexicon test.txt --json")
+    assert code == 0
+    return json.loads(out)["fi-el"]["csls"]["p@1"]
+
+
+def test_unseen_languages_align(folder, capsys):
+    write_languages(folder, shared=120)
+    code, out, err = demalib_says(capsys, ALIGN)
+    assert (code, err) == (0, "") and "120 identical words\n" in out
+    assert p_at_1(capsys) > 0.95
+    assert not [path for path in (folder / "out").iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("shared", [0, 1, 9])
+def test_too_weak_a_hint_is_told_at_once(folder, capsys, shared):
+    write_languages(folder, shared, n=300, d=20)
+    code, _, err = demalib_says(capsys, ALIGN)
+    assert code == 2 and err.count("\n") == 1
+    assert f"share {shared} words of the same spelling" in err and "--lexicon" in err
+    assert not (folder / "out").exists()
+
+
+def test_few_identical_words_are_remarked(folder, capsys):
+    write_languages(folder, 10, n=300, d=20)
+    code, out, _ = demalib_says(capsys, ALIGN + " --solver identical")
+    assert code == 0 and "10 identical words: few" in out
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_a_lexicon_serves_where_no_word_looks_alike(folder, capsys, shared):
+    write_languages(folder, shared)
+    assert demalib_says(capsys, ALIGN + " --lexicon train.txt")[0] == 0
+    assert p_at_1(capsys) > 0.95
+
+
+def test_a_file_in_the_way_is_told_before_the_work(folder, capsys):
+    write_languages(folder, 20, n=300, d=20)
+    (folder / "out").write_text("mine")
+    code, _, err = demalib_says(capsys, ALIGN)
+    assert code == 2 and "in the way" in err and (folder / "out").read_text() == "mine"
+
+
+def test_an_alignment_that_cannot_be_kept_leaves_the_old_one(supervised, monkeypatch):
+    before = {path.name: path.read_bytes() for path in (supervised / "out").iterdir()}
+    mapping, pair = demalib.load_aligned("out")
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(demalib.Mapping, "save", full)
+    with pytest.raises(OSError, match="No space"):
+        demalib.save_aligned("out", mapping, pair)
+    assert {path.name: path.read_bytes() for path in (supervised / "out").iterdir()} == before
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_translate_prints_what_retrieval_finds(supervised, capsys, reverse):
+    mapping, pair = demalib.load_aligned("out")
+    src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
+    asked = [src.words[3], src.words[2000]]
+    flag = " --reverse" if reverse else ""
+    code, out, err = demalib_says(capsys, f"translate out {' '.join(asked)} -k 4{flag}")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["word", "rank", "translation", "translation_rank", "score", "cosine"]
+    way = retrievers(mapping, pair)[reverse]
+    i = torch.tensor([3, 2000])
+    scores, columns = way.translate(i, Metric("csls"), 4)
+    want = [
+        [asked[q], str(int(i[q]) + 1), tgt.words[j], str(j + 1), f"{score:.4f}",
+         f"{float(way.mapped[i[q]] @ way.targets[j]):.4f}"]
+        for q in range(2) for score, j in zip(scores[q].tolist(), columns[q].tolist(), strict=True)
+    ]  # fmt: skip
+    assert rows[1:] == want
+
+
+def test_translate_uses_the_metric_of_its_direction(supervised):
+    mapping, pair = demalib.load_aligned("out")
+    mapping.info["config"] |= {"sigma2_src": 0.5, "sigma2_tgt": 0.02}
+    for reverse, side, sigma2 in ((False, pair.src, 0.02), (True, pair.tgt, 0.5)):
+        way = retrievers(mapping, pair)[reverse]
+        scores, _ = way.translate(torch.tensor([5]), Metric("csls-d", sigma2=sigma2), 3)
+        found = demalib.translate(mapping, pair, side.words[5], 3, "csls-d", reverse)
+        np.testing.assert_allclose(found["score"], scores[0])
+
+
+def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
+    _, pair = demalib.load_aligned("out")
+    word = pair.src.words[100]
+    code, out, err = demalib_says(capsys, f"translate out {word}x {word.upper()} -k 1")
+    assert code == 2 and err.count("\n") == 1
+    assert f"'{word}x' is not among the 3,000 words of fi" in err and word in err.split("near")[1]
+    assert out.count("\n") == 2 and word.upper() in out  # the known word is still answered
+    code, out, err = demalib_says(capsys, f"translate out {pair.tgt.words[0]}")
+    assert (code, out) == (2, "") and "a word of el" in err
+    code, _, err = demalib_says(capsys, f"translate out {word} -k 0")
+    assert code == 2 and "at least 1" in err
+    with pytest.raises(DataError, match="near spellings"):
+        demalib.translate(*demalib.load_aligned("out"), word + "x")
+
+
+def test_info_tells_what_was_done(supervised, capsys):
+    code, out, _ = demalib_says(capsys, "info out")
+    facts = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())
+    assert code == 0 and facts["languages"] == "fi → el" and facts["seed"] == "0"
+    assert facts["words"] == "3,000 fi, 3,000 el" and facts["identical words"] == "0"
+    assert facts["solver"].startswith("procrustes") and float(facts["seconds"]) >= 0
+    assert facts["normalisation"] == "fi unit-center-unit; el unit-center-unit"
+    assert "max_vocab=200000" in facts["settings"]
+    assert 0 < float(facts["criterion"].split()[0]) < 1
+    size = (supervised / "out" / "src.npz").stat().st_size
+    assert facts["src.npz"] == f"{size / 1e3:,.0f} kB"
+    code, _, err = demalib_says(capsys, "info nowhere")
+    assert code == 2 and err.count("\n") == 1 and "no such mapping" in err
+
+
+@pytest.mark.parametrize("solver", ["procrustes", "msf", "shigeto"])
+def test_gensim_finds_the_same_neighbours_and_precision(folder, solver):
+    models = pytest.importorskip("gensim.models")
+    write_languages(folder, shared=0, noise=1.8)
+    main(shlex.split(f"{ALIGN} --lexicon train.txt --solver {solver}"))
+    mapping, pair = demalib.load_aligned("out")
+    way, gold = retrievers(mapping, pair)[0], demalib.read_lexicon("test.txt")
+    want = judge(way, pair.src, pair.tgt, gold, Metric("csls"))
+    assert 0.05 < (want["position"] == 1).mean() < 0.98  # neither all right nor all wrong
+    for form, ending in (("vec", "vec"), ("word2vec", "bin")):
+        assert main(["export", "out", "--format", form]) == 0
+        src, tgt = (
+            models.KeyedVectors.load_word2vec_format(
+                f"out/{lang}.aligned.{ending}", binary=ending == "bin"
+            )
+            for lang in ("fi", "el")
+        )
+        assert (src.index_to_key, tgt.index_to_key) == (pair.src.words, pair.tgt.words)
+        np.testing.assert_array_equal(src.vectors, way.mapped.numpy())  # every bit
+        np.testing.assert_array_equal(tgt.vectors, way.targets.numpy())
+        np.testing.assert_allclose(np.linalg.norm(tgt.vectors, axis=1), 1, atol=1e-6)
+        got = judge(Retriever(torch.tensor(src.vectors), torch.tensor(tgt.vectors)),
+                    pair.src, pair.tgt, gold, Metric("csls"))  # fmt: skip
+        assert (got["position"] == 1).mean() == (want["position"] == 1).mean()
+        for word in pair.src.words[:2000:500]:
+            near = [w for w, _ in tgt.similar_by_vector(src[word], topn=10)]
+            ours = demalib.translate(mapping, pair, word, 10, "nn")["translation"]
+            assert near == ours.tolist()
+
+
+def test_exports_are_read_back_by_ourselves(supervised, capsys):
+    mapping, pair = demalib.load_aligned("out")
+    way = retrievers(mapping, pair)[0]
+    for form, ending in (("vec", "vec"), ("word2vec", "bin"), ("npz", "npz")):
+        code, out, err = demalib_says(capsys, f"export out --format {form} --out new/place")
+        assert (code, err) == (0, "") and f"new/place/el.aligned.{ending}" in out
+        for lang, vectors in (("fi", way.mapped), ("el", way.targets)):
+            back = demalib.read_vectors(f"new/place/{lang}.aligned.{ending}")
+            assert back.lang == lang
+            np.testing.assert_array_equal(back.vectors, vectors.numpy())
+    with np.load("new/place/fi.aligned.npz", allow_pickle=False) as data:
+        assert bytes(data["words"]).decode().split("\n") == pair.src.words
+
+
+def test_exported_words_lie_where_transform_puts_raw_vectors(supervised):
+    mapping, pair = demalib.load_aligned("out")
+    main(["export", "out", "--format", "npz"])
+    raw = demalib.read_vectors("fi.vec").vectors
+    placed = mapping.transform(raw[10:20])  # ten words alone, with the mean of all
+    np.testing.assert_allclose(
+        placed, demalib.read_vectors("out/fi.aligned.npz").vectors[10:20], atol=1e-6
+    )
+
+
+def test_the_dictionary_has_every_word_and_marks_mutual_pairs(supervised, monkeypatch):
+    monkeypatch.setattr("demalib.retrieval.CHUNK_NUMBERS", 3000 * 700)  # five chunks
+    mapping, pair = demalib.load_aligned("out")
+    assert main(["export", "out", "--format", "dictionary"]) == 0
+    lines = Path("out/fi-el.dictionary.tsv").read_text(encoding="utf-8").splitlines()
+    header, rows = lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
+    assert header == ["source", "target", "csls", "cosine", "source_rank", "target_rank", "mutual"]
+    assert [row[0] for row in rows] == pair.src.words
+    way = retrievers(mapping, pair)[0]
+    scores = torch.cat([part for _, part in way.iter_scores(torch.arange(3000), Metric("csls"))])
+    best, there = scores.max(dim=1)
+    back = scores.argmax(dim=0)
+    assert [row[1] for row in rows] == [pair.tgt.words[j] for j in there]
+    assert [row[2] for row in rows] == [f"{score:.6f}" for score in best.tolist()]
+    assert [int(row[5]) for row in rows] == (there + 1).tolist()
+    mutual = [int(row[6]) for row in rows]
+    assert mutual == (back[there] == torch.arange(3000)).int().tolist() and 0 < sum(mutual) < 3000
+
+
+def test_files_of_two_alignments_are_not_mixed(supervised, capsys):
+    (supervised / "out" / "src.npz").write_bytes((supervised / "out" / "tgt.npz").read_bytes())
+    code, _, err = demalib_says(capsys, "translate out x")
+    assert code == 2 and "two alignments are mixed" in err
+
+
+@pytest.mark.parametrize("command", ["align", "info", "translate", "evaluate", "export", "fetch"])
+def test_every_command_shows_examples(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    assert f"examples:\n  demalib {command}" in capsys.readouterr().out
+
+
+def test_the_readme_runs_as_printed(folder, capsys):
+    section = README.split("## Your own vectors")[1].split("\n## ")[0]
+    n = 600
+    src, tgt = ["cat", "dog", *language(FI, n - 2)], ["katze", "hund", *language(EL, n - 2)]
+    write_languages(folder, 100, n, 20, 0.1, ("en", "de"), (src, tgt))
+    (folder / "test.txt").rename("en-de.txt")
+    commands = re.findall(r"^    demalib (.*)$", section, re.M)
+    assert len(commands) == 7
+    for command in commands:
+        code, out, err = demalib_says(capsys, command)
+        assert (code, err) == (0, ""), command
+        if command.startswith("translate aligned cat"):
+            best = [line.split() for line in out.splitlines()[1:]]
+            assert [best[0][2], best[3][2]] == ["katze", "hund"]
+    assert Path("aligned/de.aligned.bin").is_file()
+    assert Path("dictionaries/en-de.dictionary.tsv").is_file()
+    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)
+    names = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["mapped"].shape == (1, 20) and Path("aligned/en.aligned.vec").is_file()
+    assert "katze" in capsys.readouterr().out
+    assert names["mapping"].config.pair == "en-de"
+    assert code.count("\n") - code.count("\n\n") <= 10
