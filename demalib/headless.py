@@ -20,9 +20,10 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from demalib.config import preset
+from demalib.config import Config, preset
 from demalib.files import DataError, display_path
 from demalib.runs import build_run, results_dir, run_dir
+from demalib.solvers import seed_matters
 
 Todo = dict[Path, dict[str, Any]]  # parameters of runs, by their folders
 Ready = Iterator[tuple[Path, float, Callable[[Path], None]]]  # folder, start, what fills it
@@ -94,13 +95,13 @@ def execute(notebook: Path, out: Path, params: dict[str, Any], scratch: Path | N
         raise NotebookError(what, what, out) from error
 
 
-def run_folder(notebook: Path, params: dict[str, Any]) -> Path | None:
-    """The place of the run that a notebook makes; None if it declares no ``folder``."""
+def run_config(notebook: Path, params: dict[str, Any]) -> Config | None:
+    """The settings of the run that a notebook makes; None if it declares no ``folder``."""
     shown = notebook_parameters(notebook, params)
     if "folder" not in shown:
         return None
     shown.pop("folder")
-    return run_dir(preset(shown.pop("pair"), shown.pop("recipe"), **shown))
+    return preset(shown.pop("pair"), shown.pop("recipe"), **shown)
 
 
 def _build(notebook: Path, params: dict[str, Any], work: Path) -> None:
@@ -119,11 +120,12 @@ def run_notebook(notebook: str | Path, params: dict[str, Any]) -> Path:
         The folder with the executed notebook.
     """
     notebook = Path(notebook).resolve()
-    folder = run_folder(notebook, params)
-    if folder is None:
+    config = run_config(notebook, params)
+    if config is None:
         folder = results_dir() / "runs" / "notebooks"
         execute(notebook, folder / notebook.name, params)
     else:
+        folder = run_dir(config)
         build_run(folder, partial(_build, notebook, params), again=True)
     return folder
 
@@ -157,8 +159,9 @@ def sweep(
             each when it can be put into its place.
 
     Returns:
-        A row per run: the grid's parameters, ``outcome`` (done, skipped or failed), ``seconds``
-        and ``detail`` (its folder or what went wrong).
+        A row per run: the grid's parameters, ``outcome`` (done, skipped, failed, or the same as
+        with the first seed where chance plays no part), ``seconds`` and ``detail`` (its folder or
+        what went wrong).
     """
     notebook = Path(notebook).resolve()
     jobs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
@@ -173,13 +176,17 @@ def sweep(
 
     for number, job in enumerate(jobs):
         try:
-            folder = run_folder(notebook, params | job)
-            if folder is None:
+            config = run_config(notebook, params | job)
+            if config is None:
                 raise DataError(f"{notebook.name}: no parameter folder, so it makes no runs")
+            matters = seed_matters(config)
         except DataError as error:
             tell(number, "failed", str(error))
             continue
-        if folder in numbers or (folder / "metrics.json").is_file():
+        folder, first = run_dir(config), next(iter(grid.get("seed", [config.seed])))
+        if not matters and config.seed != first:
+            tell(number, "same", f"as with seed {first}: the solver uses no random numbers")
+        elif folder in numbers or (folder / "metrics.json").is_file():
             tell(number, "skipped", display_path(folder))
         else:
             numbers[folder] = number

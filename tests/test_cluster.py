@@ -23,7 +23,7 @@ from demalib import cluster, runs
 from demalib.cli import main
 
 HEAD = """pair = "en-fr"
-solver = "em"
+solver = "gradient"
 seed = 0
 recipe = "laptop"
 ablate = ""
@@ -72,7 +72,7 @@ def started(notebook):
 
 
 def command(notebook, seeds):
-    return ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--solvers", "em",
+    return ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--solvers", "gradient",
             "--seeds", *map(str, range(seeds)), "--scheduler", "local", "--workers", "2"]  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def wait_for(condition, seconds=120):
 def finished(seeds):
     """Seeds whose run is in its place, each checked to be whole."""
     found = set()
-    for folder in (runs.results_dir() / "runs" / "en-fr" / "em").glob("*"):
+    for folder in (runs.results_dir() / "runs" / "en-fr" / "gradient").glob("*"):
         metrics = json.loads((folder / "metrics.json").read_text())
         assert sorted(p.name for p in folder.iterdir()) == ["metrics.json", "part", "train.ipynb"]
         blob = (folder / "part" / "blob").read_bytes()
@@ -148,7 +148,7 @@ def test_a_killed_client_goes_on_where_it_was(notebook):
 
 
 def test_workers_elsewhere_send_files_and_a_failure_is_told(notebook, tmp_path, capsys):
-    place, folder = tmp_path / "scheduler.json", runs.results_dir() / "runs" / "en-fr" / "em"
+    place, folder = tmp_path / "scheduler.json", runs.results_dir() / "runs" / "en-fr" / "gradient"
     stale = runs.work_dir(folder / "0") / runs.CHECKPOINT
     stale.parent.mkdir(parents=True)
     stale.touch()
@@ -159,7 +159,7 @@ def test_workers_elsewhere_send_files_and_a_failure_is_told(notebook, tmp_path, 
         Client(machines) as client,
     ):  # fmt: skip
         client.write_scheduler_file(str(place))
-        sweep = ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--solvers", "em"]
+        sweep = ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--solvers", "gradient"]
         assert main([*sweep, "--seeds", "0", "99", "1", "--scheduler", str(place)]) == 2
     out, err = capsys.readouterr()
     assert finished(2) == {0, 1}

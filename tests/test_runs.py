@@ -53,23 +53,33 @@ def test_a_run_is_named_after_what_differs_from_its_preset():
 
 def test_sweep_runs_what_is_missing_and_names_what_failed(notebook, capsys):
     sweep = ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--seeds", "0", "1"]
-    assert main([*sweep, "--solvers", "em"]) == 0
+    assert main([*sweep, "--solvers", "gradient"]) == 0
     assert calls(notebook) == 2
     folder = runs.results_dir() / "runs" / "en-fr"
-    assert sorted(p.name for p in (folder / "em" / "1").iterdir()) == [
+    assert sorted(p.name for p in (folder / "gradient" / "1").iterdir()) == [
         "metrics.json",
         "train.ipynb",
     ]
     capsys.readouterr()
-    assert main([*sweep, "--solvers", "em", "procrustes"]) == 2  # em is there, procrustes fails
+    solvers = ["gradient", "procrustes"]  # the one is there, the other fails
+    assert main([*sweep, "--solvers", *solvers]) == 2
     assert calls(notebook) == 2
     out, err = capsys.readouterr()
-    assert "skipped    2" in out and "failed     2" in out
-    assert "2 runs failed" in err and "RuntimeError: no good" in err
+    assert "skipped    2" in out and "failed     1" in out and "same       1" in out
+    assert "1 runs failed" in err and "RuntimeError: no good" in err
     assert not (folder / "procrustes").exists()
     kept = runs.work_dir(folder / "procrustes" / "0") / "train.ipynb"
     assert "no good" in kept.read_text() and str(kept) in err
     assert [m["seed"] for m in runs.finished_runs()] == [0, 1]
+
+
+def test_a_seed_that_does_not_matter_is_not_run_again(notebook):
+    sweep = ["sweep", "--notebook", str(notebook), "--pairs", "en-fr", "--seeds", "1", "2", "3"]
+    assert main([*sweep, "--solvers", "em", "--ablate", "none", "identical"]) == 0
+    assert [(m["solver"], m["seed"]) for m in runs.finished_runs()] == [("em", 1)] * 2 + [
+        ("em", 2),
+        ("em", 3),
+    ]  # without its hint EM starts at random
 
 
 def test_a_run_is_repeated_on_demand_and_the_old_one_stays_until_then(notebook, capsys):
