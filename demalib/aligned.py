@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from demalib.config import Config
+from demalib.device import on_device
 from demalib.files import DataError, write_json
 from demalib.mapping import Mapping, Pair, candidates, make_pair
 from demalib.pipeline import retrievers
@@ -75,6 +76,7 @@ def criterion(mapping: Mapping, pair: Pair) -> float:
     )
 
 
+@on_device
 def translate(
     mapping: Mapping,
     pair: Pair,
@@ -119,9 +121,9 @@ def translate(
             "word": np.repeat(words, k),
             "rank": np.repeat(rows, k) + 1,
             "translation": [tgt.words[j] for j in columns.flatten().tolist()],
-            "translation_rank": columns.flatten().numpy() + 1,
-            "score": scores.flatten().numpy(),
-            "cosine": cosines.flatten().numpy(),
+            "translation_rank": columns.flatten().cpu().numpy() + 1,
+            "score": scores.flatten().cpu().numpy(),
+            "cosine": cosines.flatten().cpu().numpy(),
         }
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from torch.nn.functional import embedding_bag
 from tqdm import tqdm
 
 from demalib.config import Config
+from demalib.device import free_bytes, seeded
 from demalib.files import DataError
 from demalib.flow import random_orthogonal
 from demalib.mapping import Mapping, Pair, Watch
@@ -205,7 +207,7 @@ def free_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
         The map W, ``(d, d)``.
     """
     n = weight.sum()
-    A = x.T @ (weight[:, None] * x) + n * NOISE * torch.eye(x.shape[1], dtype=x.dtype)
+    A = x.T @ (weight[:, None] * x) + n * NOISE * torch.eye(x.shape[1]).to(x)
     values, vectors = torch.linalg.eigh(A)
     whiten = vectors @ (values.rsqrt()[:, None] * vectors.T)
     u, c, vt = torch.linalg.svd(whiten @ cross)
@@ -226,6 +228,17 @@ def start_map(x: Tensor, y: Tensor) -> Tensor:
     """
     u, s, vt = torch.linalg.svd(x.T @ y)
     return (u * s.sqrt()) @ vt
+
+
+def fitting(words: int) -> int:
+    """So many words, or fewer if a table of all pairs of them would not fit into memory twice."""
+    plain = min(words, PLAIN)
+    room = math.isqrt(free_bytes() // 8)  # (n, n) numbers of 4 bytes, and as much again
+    if plain <= room:
+        return words
+    warnings.warn(f"em: {plain:,} words a side need {8e-9 * plain**2:.1f} GB of memory; there is "
+                  f"room for {room:,}, which are used", stacklevel=3)  # fmt: skip
+    return room
 
 
 def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
@@ -250,7 +263,7 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         )
     tau, (v_x, v_y) = 0.0 if config.ablate == "prior" else config.tau, pair.hint(config)
     if config.ablate == "identical":
-        W = random_orthogonal(pair.src.dim, torch.Generator().manual_seed(config.seed))
+        W = random_orthogonal(pair.src.dim, seeded(config.seed))
     else:
         pair.require_identical()
         if config.ablate == "density":
@@ -259,7 +272,8 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
     plan = [(p, float(k)) for p in SCHEDULE for k in np.geomspace(p.first, p.last, p.rounds)]
     history, began = [], time.perf_counter()
     for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):
-        x, y = pair.x[: phase.words], pair.y[: phase.words]
+        words = fitting(phase.words)
+        x, y = pair.x[:words], pair.y[:words]
         candidates = min(candidates, len(y) / 4)
         sigma2 = choose_sigma2(x @ W, y, tau, candidates)
         step = expect_near if len(x) > PLAIN else expect
@@ -277,7 +291,7 @@ def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
         history.append(row)
     sigma2 = choose_sigma2(x @ W, y, tau, candidates)
     found = step(x, y, W, sigma2, tau, phase.beta)
-    cross, once = found.cross + v_x.T @ v_y, torch.ones(len(v_x))  # L_sup: identical words, once
+    cross, once = found.cross + v_x.T @ v_y, v_x.new_ones(len(v_x))  # L_sup: identical words, once
     W_xy = free_step(torch.cat([x, v_x]), torch.cat([found.src_weight, once]), cross)
     W_yx = free_step(torch.cat([y, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
     return Mapping.of(W_xy, W_yx, pair, config, pd.DataFrame(history))

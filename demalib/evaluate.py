@@ -47,7 +47,7 @@ def judge(
     positions, answers = [], []
     for part, scores in retriever.iter_scores(torch.from_numpy(queries), metric):
         for row, gold in zip(scores, golds[part], strict=True):
-            positions.append(_position(row, torch.from_numpy(gold)))
+            positions.append(_position(row, torch.from_numpy(gold).to(row.device)))
             answers.append(tgt.words[int(row.argmax())])
     words = [src.words[q] for q in queries]
     return pd.DataFrame(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from demalib.device import on_device
 from demalib.files import DataError, write_aside
 from demalib.formats import write_npz, write_word2vec_bin
 from demalib.mapping import Mapping, Pair
@@ -30,6 +31,7 @@ WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
 FORMATS = (*WRITERS, "dictionary")
 
 
+@on_device
 def export_aligned(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
     """Write both languages in the space they share, or the dictionary that the map implies.
 
@@ -56,7 +58,7 @@ def export_aligned(mapping: Mapping, pair: Pair, folder: str | Path, format: str
     (ending, write), paths = WRITERS[format], []
     for side, vectors in ((src, way.mapped), (tgt, way.targets)):
         paths.append(Path(folder) / f"{side.lang}.aligned{ending}")
-        write(paths[-1], side.words, vectors.numpy())
+        write(paths[-1], side.words, vectors.cpu().numpy())
     return paths
 
 

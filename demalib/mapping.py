@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from demalib.config import Config
+from demalib.device import pick
 from demalib.files import DataError, write_aside
 from demalib.lexicon import Lexicon, identical_pairs
 from demalib.vectors import NORMALISATION, Embedding, Normalisation
@@ -54,12 +55,12 @@ class Pair:
     @cached_property
     def x(self) -> Tensor:
         """Source vectors, (N_x, d)."""
-        return torch.from_numpy(self.src.vectors)
+        return torch.from_numpy(self.src.vectors).to(pick())
 
     @cached_property
     def y(self) -> Tensor:
         """Target vectors, (N_y, d)."""
-        return torch.from_numpy(self.tgt.vectors)
+        return torch.from_numpy(self.tgt.vectors).to(pick())
 
     def hint(self, config: Config) -> tuple[Tensor, Tensor]:
         """Vectors of the identical words on either side, each (K, d); none if ablated."""
@@ -110,7 +111,7 @@ def make_pair(
 
 def candidates(words: Tensor, C: Tensor | None) -> Tensor:
     """Words, (N, d), where mapped words of the other side are compared with them."""
-    return words if C is None else words @ C
+    return words if C is None else words @ C.to(words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,14 +159,13 @@ class Mapping:
         info = {"src": pair.src.lang, "tgt": pair.tgt.lang, "config": config.to_dict()}
         history = pd.DataFrame() if history is None else history
         return cls(
-            W_xy.contiguous(),
-            W_yx.contiguous(),
+            W_xy.cpu().contiguous(),
+            W_yx.cpu().contiguous(),
             pair.src.normalisation,
             pair.tgt.normalisation,
             info,
             history,
-            C_y,
-            C_x,
+            *(C if C is None else C.cpu() for C in (C_y, C_x)),
         )
 
     @classmethod

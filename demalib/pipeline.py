@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from demalib.config import Config
+from demalib.device import on_device
 from demalib.evaluate import bootstrap, check_pairs, judge, paired_bootstrap, summarise
 from demalib.files import DataError
 from demalib.lexicon import Lexicon, load_lexicon
@@ -70,6 +71,7 @@ def load_pair(config: Config) -> Pair:
     return make_pair(src, tgt, train, back, exclude, solver.steps)
 
 
+@on_device
 def align(
     pair: Pair, config: Config | None = None, checkpoint: str | Path | None = None
 ) -> Mapping:
@@ -89,11 +91,12 @@ def align(
 def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, Retriever]:
     """Both directions of translation, forward and backward."""
     return (
-        Retriever(pair.x @ mapping.W_xy, candidates(pair.y, mapping.C_y), knn),
-        Retriever(pair.y @ mapping.W_yx, candidates(pair.x, mapping.C_x), knn),
+        Retriever(pair.x @ mapping.W_xy.to(pair.x), candidates(pair.y, mapping.C_y), knn),
+        Retriever(pair.y @ mapping.W_yx.to(pair.y), candidates(pair.x, mapping.C_x), knn),
     )
 
 
+@on_device
 def judge_both(
     ways: tuple[Retriever, Retriever],
     pair: Pair,

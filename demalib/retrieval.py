@@ -133,7 +133,7 @@ class Clusters:
         """
         probes = min(probes, len(self.centres))
         best = points.new_full((len(points), k), -1.0)
-        rows = torch.zeros(best.shape, dtype=torch.long)
+        rows = torch.zeros_like(best, dtype=torch.long)
         groups, order = self.nearest(points, probes).flatten().sort(stable=True)
         counts = torch.bincount(groups, minlength=len(self.centres)).tolist()
         for members, asking in zip(self.members, (order // probes).split(counts), strict=True):
@@ -189,7 +189,8 @@ class Retriever:
 
         ``r_src``, ``(M,)``, may stand in for the exact means of the target words.
         """
-        log_i, log_j = log_ranks(rows), log_ranks(torch.arange(len(self.targets)))
+        rows = rows.to(self.mapped.device)
+        log_i, log_j = log_ranks(rows), log_ranks(torch.arange(len(self.targets)).to(rows))
         for part in chunks(len(rows), len(self.targets)):
             scores = self.mapped[rows[part]] @ self.targets.T  # (chunk, M) cosines
             if metric.name == "isf":
@@ -226,7 +227,7 @@ class Retriever:
         was too short gets a longer one. The result is that of brute force up to the rounding of
         float32, in which two products of different shape may differ.
         """
-        length = min(length, len(self.targets))
+        length, rows = min(length, len(self.targets)), rows.to(self.mapped.device)
         lower, exact = self.r_src_bound, self.r_src_known
         scale = 1 / metric.sigma2 if metric.name == "csls-d" else 1.0
         slack = scale * ROUNDING

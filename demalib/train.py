@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.density import sample_mixture, word_weights
+from demalib.device import seeded
 from demalib.files import DataError, display_path, write_aside
 from demalib.flow import LinearFlow
 from demalib.losses import Side, total
@@ -64,8 +65,8 @@ class State:
         """Random orthogonal maps (Section 5.2), or those of another solver."""
         if config.schedule not in BETAS:
             raise DataError(f"unknown schedule {config.schedule!r}; use {' or '.join(BETAS)}")
-        generator = torch.Generator().manual_seed(config.seed)
-        given = (start.W_xy, start.W_yx) if start else (None, None)
+        generator = seeded(config.seed)
+        given = (start.W_xy.to(pair.x), start.W_yx.to(pair.x)) if start else (None, None)
         flows = tuple(LinearFlow(pair.src.dim, generator, W) for W in given)
         adam = torch.optim.Adam([f.W for f in flows], config.rate, BETAS[config.schedule])
         return cls(flows, adam, generator)
@@ -241,7 +242,7 @@ def _supervised(pair: Pair, W: Tensor, config: Config) -> float:
             "selection 'supervised' needs a train lexicon; use 'unsupervised' or 'last'"
         )
     queries = torch.from_numpy(np.unique(pair.train[:, 0]))
-    chosen = torch.randperm(len(queries), generator=torch.Generator().manual_seed(0))[:1000]
+    chosen = torch.randperm(len(queries), generator=seeded(0))[:1000]
     queries = queries[chosen]
     _, best = Retriever(pair.x @ W, pair.y, config.knn).translate(queries, Metric("csls"), 1)
     gold = {tuple(row) for row in pair.train.tolist()}

@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 from tqdm import tqdm
 
 from demalib.config import Config
+from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import dictionary_cosine, refine
 from demalib.rivals.shared import require_words, seeded_layers
@@ -120,7 +121,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     require_words(pair, "muse")
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
     x, y = (math.sqrt(pair.src.dim) * side[: size.words] for side in (pair.x, pair.y))
-    game = Game(x, y, size.hidden, torch.Generator().manual_seed(config.seed))
+    game = Game(x, y, size.hidden, seeded(config.seed))
     rate, best, dropped, history = RATE, game.W.detach(), False, []
     for epoch in tqdm(range(size.epochs), desc="muse", unit="epoch", disable=None):
         for _ in range(size.steps):

@@ -14,6 +14,7 @@ from torch.nn.functional import normalize
 from tqdm import tqdm
 
 from demalib.config import Config
+from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import refine
 from demalib.rivals.shared import require_words
@@ -177,7 +178,7 @@ def fit(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
     """
     require_words(pair, "non-adv")
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
-    generator, eye = torch.Generator().manual_seed(config.seed), torch.eye(pair.src.dim)[None]
+    generator, eye = seeded(config.seed), torch.eye(pair.src.dim)[None]
 
     def sides(words: int) -> list[Tensor]:
         return [side[None, : min(words, len(pair.x), len(pair.y))] for side in (pair.x, pair.y)]

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from demalib.config import Config
+from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import induce_dictionary, procrustes
 from demalib.retrieval import chunks, mean_top_cosine
@@ -101,7 +102,7 @@ def _drop(scores: Tensor, keep: float, generator: torch.Generator) -> Tensor:
 def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
     """Alternate Procrustes and dictionary; p doubles whenever the objective stands still."""
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = seeded(config.seed)
     x, y = pair.x[: size.words], pair.y[: size.words]
     keep, best, idle, spent = KEEP, -torch.inf, 0, 0
     W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])

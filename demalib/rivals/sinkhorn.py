@@ -15,6 +15,7 @@ from torch.nn.functional import cosine_similarity, normalize
 from tqdm import tqdm
 
 from demalib.config import Config
+from demalib.device import seeded
 from demalib.flow import random_orthogonal
 from demalib.mapping import Mapping, Pair
 from demalib.rivals.shared import require_words, seeded_layers
@@ -150,7 +151,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     """
     require_words(pair, "sinkhorn")
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = seeded(config.seed)
     sides = [math.sqrt(pair.src.dim) * side[: size.words] for side in (pair.x, pair.y)]
     W = random_orthogonal(pair.src.dim, generator).requires_grad_()
     warm_up(sides, W, size, generator)

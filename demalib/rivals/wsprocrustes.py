@@ -12,6 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from demalib.config import Config
+from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import orthogonal_factor, procrustes, refine
 from demalib.rivals.shared import require_words
@@ -100,7 +101,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     """
     require_words(pair, "ws-procrustes")
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = seeded(config.seed)
     x, y = pair.x[:WORDS], pair.y[:WORDS]
     n = min(size.start_words, len(x), len(y))
     W = convex_start(x[:n], y[:n], size.start_rounds)
