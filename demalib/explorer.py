@@ -79,7 +79,7 @@ class Explorer:
             options=pairs, value=self.config.pair, description="pair", layout=narrow
         )
         self.solver = widgets.Dropdown(
-            options=named, value=self.config.solver, description="solver", layout=narrow
+            options=named, value=self.config.solver, description="solver", layout={"width": "20em"}
         )
         self.flip = widgets.Button(tooltip="the other direction", layout={"width": "8em"})
         self.typed = widgets.Combobox(
@@ -140,8 +140,9 @@ class Explorer:
 
     def _choose(self, _) -> None:
         """A pair or a solver was picked: solve it if need be; the word stays if it can."""
-        if (self.pair.value, self.solver.value) != (self.config.pair, self.config.solver):
-            self.open(self.pair.value, self.solver.value)
+        chosen, shown = (self.pair.value, self.solver.value), (self.config.pair, self.config.solver)
+        if chosen != shown:
+            self.open(*chosen)
 
     def open(self, pair: str, solver: str, word: str = "") -> None:
         """Show another pair or solver, solving it at the first time; on failure keep the old."""
@@ -170,13 +171,15 @@ class Explorer:
 
     def cross(self, word: str) -> None:
         """Go to a word of the other language: the direction turns round."""
+        if not self.way:  # nothing could be solved yet
+            return
         forward, backward = self._ways()
         with self._telling(f"going to {word}"):
             self._enter(backward if self.way is forward else forward, word)
 
     def go(self, word: str) -> None:
         """Go to a word of the language that is asked; an unknown one is told."""
-        if word.strip() and word != self.word:
+        if self.way and word.strip() and word != self.word:
             with self._telling(f"looking up {word}"):
                 self._show(word)
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from conftest import planted
@@ -109,11 +110,20 @@ def test_a_click_goes_there_and_back(shown):
     assert shown.word == hub
 
 
-def test_the_slider_starts_at_the_end_and_changes_the_figure(shown):
+def test_the_slider_starts_at_the_end_and_changes_the_figure(shown, monkeypatch):
     assert shown.moment.value == "final map" and not shown.moment.disabled
-    picture = shown.picture.value
-    shown.moment.value = "round 1"
-    assert shown.picture.value != picture
+    drawn, picture, draw = [], shown.picture.value, plots_words.around_and_clouds
+
+    def keep(near, far, *rest):
+        drawn.append((near, far))
+        return draw(near, far, *rest)
+
+    monkeypatch.setattr(plots_words, "around_and_clouds", keep)
+    for moment in ("no map", "round 1"):
+        shown.moment.value = moment
+        pd.testing.assert_frame_equal(drawn[-1][0], lookup.around(shown.way, "src150", moment))
+        pd.testing.assert_frame_equal(drawn[-1][1], lookup.clouds(shown.way, moment))
+    assert shown.picture.value != picture and len(drawn) == 2
     shown.lists["nn"][0].button.click()
     assert shown.moment.value == "round 1"
 
@@ -150,6 +160,21 @@ def test_a_pair_that_cannot_be_had_is_a_line_and_the_old_one_stays(shown, monkey
     assert "no vectors of ja here" in shown.status.value
     assert shown.pair.value == "en-fr" == shown.config.pair and shown.word == "src150"
     assert not shown.typed.disabled
+
+
+def test_when_nothing_can_be_solved_it_still_stands_and_recovers(pair, monkeypatch):
+    def fail(config):
+        raise OSError("no network")
+
+    monkeypatch.setattr(explorer, "load_pair", fail)
+    stuck = Explorer(CONFIG, "src150")
+    assert "no network" in stuck.status.value
+    stuck.flip.click()
+    stuck.typed.value = "src150"
+    assert "no network" in stuck.status.value
+    monkeypatch.setattr(explorer, "load_pair", lambda config: pair)
+    stuck.solver.value = "identical"
+    assert "en-fr by identical" in stuck.status.value and words_of(stuck.lists["nn"])[0]
 
 
 def test_a_weak_hint_is_told(rng, monkeypatch):

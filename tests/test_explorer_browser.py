@@ -84,11 +84,14 @@ def page(tmp_path):
         browser.close()
 
 
-def first_translations(page):
-    """The best translation under each of the three metrics."""
-    page.wait_for_selector("h3")
-    buttons = page.locator("button[title^='go to']").all_inner_texts()
-    return [buttons[i] for i in (0, 5, 10)]
+def sees(page, best):
+    """Wait until each of the three lists begins with this translation; a page fills bit by bit."""
+    for _ in range(PATIENCE // 100):
+        buttons = page.locator("button[title^='go to']").all_inner_texts()
+        if buttons[:15:5] == [best] * 3:
+            return
+        page.wait_for_timeout(100)
+    assert buttons[:15:5] == [best] * 3
 
 
 def say(page, text):
@@ -100,14 +103,14 @@ def test_a_person_can_walk_through_the_explorer(app, page, tmp_path):
     page.goto(app)
     page.wait_for_selector("[role='status']")
     say(page, "en-fr by em")
-    assert first_translations(page) == ["musique"] * 3
+    sees(page, "musique")
 
     typed = page.get_by_placeholder("type a word")
     typed.fill("water")
     typed.press("Enter")
     page.wait_for_selector("h3:text-is('water')")
     say(page, "en-fr by em")
-    assert first_translations(page) == ["eau"] * 3
+    sees(page, "eau")
     picture = page.locator(".widget-image")
     picture.wait_for()
     page.screenshot(path=os.environ.get("EXPLORER_PNG", tmp_path / "explorer.png"))
@@ -121,8 +124,9 @@ def test_a_person_can_walk_through_the_explorer(app, page, tmp_path):
 
     page.locator("button[title='go to eau']").first.click()
     page.wait_for_selector("h3:text-is('eau')")
+    say(page, "en-fr by em")
+    sees(page, "water")
     assert page.get_by_text("fr → en").count() == 1
-    assert first_translations(page)[1] == "water"
 
     typed.fill("watre")
     typed.press("Enter")
