@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint lab bench setup clean
+.PHONY: run test lint lab app bench setup clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch
@@ -23,6 +23,9 @@ bench: $(READY)        ## ratios of time and memory, measured in one run
 
 lab: $(READY)          ## open the notebooks
 	$(BIN)/jupyter lab notebooks
+
+app: $(READY)          ## the explorer as a page of its own, for this machine only
+	$(BIN)/voila notebooks/09_explorer.ipynb --Voila.ip=127.0.0.1
 
 setup: $(READY)        ## only set up
 

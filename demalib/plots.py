@@ -7,15 +7,17 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.transforms import Bbox
+
+from demalib.fonts import families
 
 
 def style() -> None:
-    """The look of every figure: colour-blind palette, readable sizes, 100 dpi."""
+    """The look of every figure: colour-blind palette, readable sizes, 100 dpi, any script."""
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({
         "figure.dpi": 100, "savefig.dpi": 100, "savefig.bbox": "tight", "axes.spines.top": False,
         "axes.spines.right": False, "figure.constrained_layout.use": True,
+        "font.family": families(),
     })  # fmt: skip
 
 
@@ -271,9 +273,10 @@ def shared_space(points: pd.DataFrame, langs: tuple[str, str], ax: Axes | None =
 def label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray) -> None:
     """Write each word (text, position, colour) near its point, where it hides least of the rest."""
     ax.figure.draw_without_rendering()
-    boxes = [Bbox.from_bounds(*(ax.transData.transform(xy) - 4), 8, 8) for xy in avoid]
-    sides = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
-    spots = [(8 * r * a, 8 * r * b) for r in (1, 1.6, 2.4) for a, b in sides]
+    corners = ax.transData.transform(avoid)
+    boxes = np.hstack([corners - 4, corners + 4])  # (n, 4): left, bottom, right, top
+    turns = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
+    spots = [(8 * r * a, 8 * r * b) for r in (1, 1.6, 2.4) for a, b in turns]
     align = {1: ("left", "bottom"), 0: ("center", "center"), -1: ("right", "top")}
     for word, xy, color in labels:
         tries = []
@@ -281,11 +284,11 @@ def label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.
             ha, va = align[int(np.sign(dx))][0], align[int(np.sign(dy))][1]
             look = {"ha": ha, "va": va, "color": color, "fontsize": 10}
             text = ax.annotate(word, xy, (dx, dy), textcoords="offset points", **look)
-            box = text.get_window_extent().padded(1)
-            shared = [Bbox.intersection(box, other) for other in boxes]
-            hidden = sum(b.width * b.height for b in shared if b is not None)
+            box = text.get_window_extent().padded(1).extents
+            sides = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
+            hidden = sides.clip(0).prod(axis=1).sum()
             tries.append((hidden, len(tries), box, text))
         _, chosen, box, _ = min(tries, key=lambda t: t[:2])
-        boxes.append(box)
+        boxes = np.vstack([boxes, box])
         for text in (t[3] for t in tries if t[1] != chosen):
             text.remove()

@@ -142,6 +142,7 @@ wrong[["query", "answer", "gold"]]
 # | [06_similarity](06_similarity.ipynb) | word similarity across languages (Table 3) |
 # | [07_tables](07_tables.ipynb) | all finished runs beside the paper's numbers (Tables 1, 2) |
 # | [08_fidelity](08_fidelity.ipynb) | where the released code departs from the paper |
+# | [09_explorer](09_explorer.ipynb) | any word, its translations, and the rounds that led there |
 #
 # **Try next:** other words in `forward` and `picture`; `max_vocab = 0`, the whole vocabularies;
 # `pair = "en-ja"` with `max_vocab = 0`, two languages that hardly share a letter.

@@ -74,3 +74,7 @@ def test_no_machine_paths_no_redefinitions_no_bulk(script):
 def test_kernel_is_plain(script):
     metadata = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["metadata"]
     assert metadata["kernelspec"]["name"] == "python3"
+    assert "widgets" not in metadata, (
+        f"{script.stem} keeps the state of its widgets, hundreds of KB; after executing it, run "
+        f"jupytext --update-metadata '{{\"widgets\": null}}' notebooks/{script.stem}.ipynb"
+    )

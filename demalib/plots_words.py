@@ -1,0 +1,77 @@
+"""Figures of words in a plane (:mod:`demalib.lookup`): data frames in, Axes out."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from demalib.plots import label_points
+
+SIDES = (("src", "o", "C0"), ("tgt", "s", "C1"))
+
+
+def words(
+    points: pd.DataFrame, langs: tuple[str, str], title: str = "", ax: Axes | None = None
+) -> Axes:
+    """Words of two languages in a plane; a line joins each source word and its translation.
+
+    Args:
+        points: What :func:`demalib.lookup.around` or :func:`demalib.lookup.clouds` returned. Up
+            to forty words are labelled, and the first one is ringed.
+        langs: Names of the two languages, of the words that are mapped first.
+        title: A line above.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 5.4))[1]
+    labelled, xy = len(points) <= 40, points[["x", "y"]].to_numpy()
+    source = np.flatnonzero(points["side"] == "src")
+    ends = np.stack([xy[source], xy[points["partner"].iloc[source].astype(int)]])  # (2, n, 2)
+    ax.plot(*ends.transpose(2, 0, 1), color="0.7", linewidth=1.2 if labelled else 0.6, zorder=1)
+    for (side, marker, color), lang in zip(SIDES, langs, strict=True):
+        at = xy[points["side"] == side]
+        size = 36 if labelled else 12
+        ax.scatter(*at.T, s=size, marker=marker, color=color, label=lang, zorder=2)
+    reach = (1.3 if labelled else 1.1) * points.attrs["reach"]
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first principal component",
+           ylabel="second principal component", title=title)  # fmt: skip
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.06), borderpad=0)
+    if labelled:
+        ax.scatter(*xy[:1].T, s=160, facecolors="none", edgecolors="0.2", zorder=3)
+        along = np.linspace(0, 1, 9)[:, None, None]  # places on the lines, their ends too
+        lines = (ends[0] * (1 - along) + ends[1] * along).reshape(-1, 2)
+        colors = points["side"].map({side: color for side, _, color in SIDES})
+        label_points(ax, list(zip(points["word"], xy, colors, strict=True)), lines)
+    return ax
+
+
+def around_and_clouds(
+    near: pd.DataFrame, far: pd.DataFrame, langs: tuple[str, str], moment: str
+) -> list[Axes]:
+    """A word's surroundings and the whole clouds at one moment of a run, side by side."""
+    figure, axes = plt.subplots(1, 2, figsize=(11.6, 5.6), layout="constrained")
+    figure.get_layout_engine().set(wspace=0.08)  # room for words at the edge
+    words(near, langs, f"around {near['word'].iloc[0]} · {moment}", axes[0])
+    cosine = f"mean cosine of the pairs {far.attrs['cosine']:.2f}"
+    words(far, langs, f"words of all ranks · {cosine}", axes[1])
+    return list(axes)
+
+
+def meeting(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Cosine of words and their translations from moment to moment of a run.
+
+    Args:
+        frame: What :func:`demalib.lookup.meeting` returned.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(7, 3.2))[1]
+    lines = [name for name in frame if name != "moment"]
+    at = np.arange(len(frame))
+    for i, name in enumerate(lines):
+        ax.plot(at, frame[name], marker=".", color=f"C{i}")
+        ax.text(at[-1] + 0.4, frame[name].iloc[-1], name, color=f"C{i}", va="center")
+    ticks = sorted({0, *at[5:-3:5], len(frame) - 1})
+    ax.set(xticks=ticks, ylabel="mean cosine", xlim=(-0.5, 1.28 * at[-1]))
+    ax.set_xticklabels([frame["moment"][i] for i in ticks])
+    return ax
