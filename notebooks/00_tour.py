@@ -55,7 +55,7 @@ print(words.x.shape, words.y.shape, len(words.identical), "identical words")
 #
 # Think of each word as a small cloud, and of a language as the sky of all its clouds. The map
 # that is looked for turns one sky so that it covers the other: where English is dense, French
-# must be dense too. That is *density matching*. The default solver does it in some twenty rounds; 01
+# must be dense too. That is *density matching*. The default solver does it in sixteen rounds; 01
 # shows in two dimensions how.
 
 # %%

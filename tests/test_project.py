@@ -2,12 +2,15 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from demalib.cli import parser
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -86,3 +89,25 @@ def test_public_names_exist_and_explain_themselves():
 @pytest.mark.parametrize("path", sorted((ROOT / "demalib").glob("*.py")), ids=lambda p: p.name)
 def test_modules_stay_small(path):
     assert len(path.read_text().splitlines()) <= 300
+
+
+def readme_commands():
+    """Every line of the README that is set as code and starts a program."""
+    lines = re.findall(r"^    (\S.*)$", (ROOT / "README.md").read_text(), re.M)
+    return [line.split("#")[0].strip() for line in lines if re.match(r"[\w./]+( |$)", line)]
+
+
+def test_every_command_of_the_readme_is_one_that_exists():
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
+    seen = set()
+    for command in readme_commands():
+        program, *args = [word for word in shlex.split(command) if "=" not in word.split("/")[0]]
+        seen.add(name := program.removeprefix(".venv/bin/"))
+        if name == "make":
+            assert set(args) <= targets, command
+        elif name == "demalib":
+            parser().parse_args(args)  # exits if an option is unknown
+            assert all((ROOT / arg).exists() for arg in args if arg.startswith("notebooks/")), (
+                command
+            )
+    assert {"make", "demalib"} <= seen
