@@ -197,7 +197,7 @@ class Mapping:
     def save(self, path: str | Path) -> None:
         """Write maps, means and settings to a ``.safetensors`` file, whole or not at all."""
         named = {name: getattr(self, name) for name in ("W_xy", "W_yx", "C_y", "C_x")}
-        tensors = {name: W.contiguous() for name, W in named.items() if W is not None}
+        tensors = {name: W.clone().contiguous() for name, W in named.items() if W is not None}
         steps = {}
         for side, norm in (("src", self.src_norm), ("tgt", self.tgt_norm)):
             steps[side] = list(norm.steps)

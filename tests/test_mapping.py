@@ -64,3 +64,12 @@ def test_unknown_names_list_the_known_ones(rng):
     src, tgt, _ = planted(rng)
     with pytest.raises(DataError, match="unknown solver 'magic'; use one of"):
         align(make_pair(src, tgt), Config(solver="magic"))
+
+
+def test_a_space_that_both_directions_share_is_kept(rng, tmp_path):
+    src, tgt, _ = planted(rng)
+    pair, P, Q = make_pair(src, tgt), torch.eye(16), 2 * torch.eye(16)
+    Mapping.of(P, Q, pair, Config(), C_y=Q, C_x=P).save(tmp_path / "m.safetensors")
+    again = Mapping.load(tmp_path / "m.safetensors")
+    for name, want in (("W_xy", P), ("W_yx", Q), ("C_y", Q), ("C_x", P)):
+        torch.testing.assert_close(getattr(again, name), want)
