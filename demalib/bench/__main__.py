@@ -35,6 +35,8 @@ def _blas() -> str:
 
 def main(names: list[str]) -> None:
     """Run the named parts, or all; print and keep their figures."""
+    if unknown := [name for name in names if name not in PARTS]:
+        sys.exit(f"bench: no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     path = project_root() / "results" / "bench" / "bench.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     for name in names or PARTS:
