@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from demalib.plots import arrow, error_bars, label_points
+
+LOST = 5  # percent, below which a system is listed, not labelled
 
 
 def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
@@ -94,14 +98,23 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
     for ax, pair in zip(axes[0], pairs, strict=True):
         keys = ["name", "hint"]
         points = done[done["pair"] == pair].groupby(keys, sort=False)[["seconds", "p@1"]].mean()
-        points = points.clip(lower={"seconds": 0.05}).reset_index()
+        points = points.assign(seconds=points["seconds"].clip(lower=0.05)).reset_index()
         colors = [f"C{hints.index(hint)}" for hint in points["hint"]]
         ax.scatter(points["seconds"], points["p@1"], c=colors, s=36, zorder=3)
         ax.set(xscale="log", xlabel="seconds to solve", title=arrow(pair).replace("→", "↔"))
-        ax.set_xlim(points["seconds"].min() / 2, points["seconds"].max() * 6)
+        ax.set_xlim(0.004, 3000)
+        ax.set_ylim(-3, done.groupby(["pair", "name"])["p@1"].mean().max() + 8)
         at = points[["seconds", "p@1"]].to_numpy()
-        label_points(ax, list(zip(points["name"], at, colors, strict=True)), at)
-    axes[0, 0].set(ylabel="P@1 (%), mean of both directions", ylim=(-3, None))
+        found = [
+            text for text in zip(points["name"], at, colors, strict=True) if text[1][1] >= LOST
+        ]
+        label_points(ax, found, at)
+        lost = points[points["p@1"] < LOST].sort_values("seconds")
+        if len(lost):
+            text = f"below {LOST} %: " + ", ".join(lost["name"])
+            ax.text(0.03, LOST + 1, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
+                    fontsize=9, color="0.35")  # fmt: skip
+    axes[0, 0].set(ylabel="P@1 (%), mean of both directions")
     kinds = ["words spelled alike", "no hint", "a dictionary"]
     dots = [plt.Line2D([], [], marker="o", ls="", color=f"C{i}") for i in range(3)]
     figure.legend(

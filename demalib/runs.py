@@ -86,13 +86,13 @@ def _queries(judged: dict[str, dict[str, pd.DataFrame]]) -> pd.DataFrame:
     return pd.concat(parts)[["direction", "retrieval", "query", "position"]]
 
 
-def read_queries(config: Config) -> pd.DataFrame:
-    """What a finished run wrote of its queries: ``direction``, ``retrieval``, ``query`` and the
-    ``position`` of the best translation from 1."""
+def read_queries(config: Config, direction: str, retrieval: str = "csls") -> pd.DataFrame:
+    """What a finished run wrote of its queries: ``query``, and ``position`` of the best gold word."""
     path = run_dir(config) / "queries.csv"
     if not path.is_file():
         raise DataError(f"{display_path(path)}: no such file; run it again")
-    return pd.read_csv(path, keep_default_na=False)
+    table = pd.read_csv(path, keep_default_na=False)
+    return table[(table["direction"] == direction) & (table["retrieval"] == retrieval)]
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:

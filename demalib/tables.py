@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair
+from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, Config, preset, reverse_pair
 from demalib.evaluate import paired_bootstrap
 from demalib.files import write_text
 from demalib.lexicon import MUSE_SPLITS
@@ -209,33 +209,30 @@ def rivals(pairs: Iterable[str], against: str = "em") -> pd.DataFrame:
 def _rival_rows(pair: str, name: str, against: str) -> Iterator[dict[str, Any]]:
     """Both directions of one system."""
     solver, config = SOLVERS[name], preset(pair, solver=name)
-    other = replace(config, solver=against)
-    same = {"pair": pair, "name": name, "system": solver.row, "hint": solver.hint,
-            "own": solver.metric.name, "size": str(solver.size or "as published")}  # fmt: skip
     done = (run_dir(config) / "queries.csv").is_file()
     for direction in (pair, reverse_pair(pair)):
-        row = same | {
-            "direction": direction,
-            "seeds": 0,
-            "state": f"not run: {command(pair, name)}",
-        }
-        if done:
-            metrics = read_metrics(run_dir(config))
-            by_metric = metrics["results"][direction]
-            csls, own = by_metric["csls"], by_metric[solver.metric.name]
-            row |= {"p@1": csls["p@1"], "low": csls["ci95"][0], "high": csls["ci95"][1],
-                    "copy": csls["copy"], "own_p@1": own["p@1"]}  # fmt: skip
-            if (run_dir(other) / "queries.csv").is_file():
-                sides = [read_queries(c).query("direction == @direction and retrieval == 'csls'")
-                         for c in (config, other)]  # fmt: skip
-                gain = paired_bootstrap(*sides)
-                low, high = gain["ci95"]
-                row |= {"gain": gain["difference"], "gain_low": low, "gain_high": high}
-            row = {k: 100 * v if isinstance(v, float) else v for k, v in row.items()}
-            row |= {"queries": csls["queries"], "seconds": metrics["seconds"], "seeds": 1,
-                    "seed": metrics["seed"], "torch": metrics["torch"], "date": metrics["date"],
-                    "state": "measured"}  # fmt: skip
-        yield row
+        yield {
+            "pair": pair, "direction": direction, "name": name, "system": solver.row,
+            "hint": solver.hint, "own": solver.metric.name, "seeds": int(done),
+            "size": str(solver.size or "as published"),
+            "state": "measured" if done else f"not run: {command(pair, name)}",
+            **(_rival_figures(config, direction, against) if done else {}),
+        }  # fmt: skip
+
+
+def _rival_figures(config: Config, direction: str, against: str) -> dict[str, Any]:
+    """The figures of one system in one direction, shares in percent."""
+    metrics, other = read_metrics(run_dir(config)), replace(config, solver=against)
+    csls = metrics["results"][direction]["csls"]
+    own = metrics["results"][direction][SOLVERS[config.solver].metric.name]
+    shares = {"p@1": csls["p@1"], "low": csls["ci95"][0], "high": csls["ci95"][1],
+              "copy": csls["copy"], "own_p@1": own["p@1"]}  # fmt: skip
+    if (run_dir(other) / "queries.csv").is_file():
+        gain = paired_bootstrap(*(read_queries(c, direction) for c in (config, other)))
+        shares |= {"gain": gain["difference"], "gain_low": gain["ci95"][0],
+                   "gain_high": gain["ci95"][1]}  # fmt: skip
+    facts = {key: metrics[key] for key in ("seconds", "threads", "seed", "torch", "date")}
+    return {k: 100 * v for k, v in shares.items()} | {"queries": csls["queries"], **facts}
 
 
 def write_table(name: str, table: pd.DataFrame) -> str:
