@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from demalib import runs, tables
-from demalib.config import REGISTRY_PAIRS
+from demalib.config import REGISTRY_PAIRS, preset
 from demalib.files import write_json
+from demalib.solvers import SOLVERS
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +128,35 @@ def test_ablations_lose_against_the_full_model_beside_the_paper():
     assert row[list(wanted)].to_dict() == pytest.approx(wanted)
     wide = tables.ablations_wide(table).set_index("without")
     assert wide.loc["nothing", "fr-en"] == "60.0 [58.0, 63.0] | 82.4"
+
+
+def add_rival(name, hits, seconds):
+    """A run of en-fr whose every fourth query, from ``hits``, is answered rightly."""
+    config = preset("en-fr", solver=name)
+    positions = [1 if (i + hits) % 4 == 0 else 7 for i in range(100)]
+    queries = [
+        {"direction": way, "retrieval": "csls", "query": f"w{i}", "position": p}
+        for way in ("en-fr", "fr-en") for i, p in enumerate(positions)
+    ]  # fmt: skip
+    add_run("en-fr", name, 0, 0.25)
+    folder = runs.run_dir(config)
+    metrics = runs.read_metrics(folder) | {"seconds": seconds, "threads": 1}
+    for figures in metrics["results"].values():
+        figures["nn"] = figures["csls"] | {"p@1": 0.2}
+    write_json(folder / "metrics.json", metrics)
+    pd.DataFrame(queries).to_csv(folder / "queries.csv", index=False)
+
+
+def test_every_system_has_its_row_and_is_compared_query_by_query():
+    add_rival("em", 0, 60.0)
+    add_rival("xing", 1, 0.5)
+    table = tables.rivals(["en-fr"])
+    assert set(table["name"]) == {name for name, s in SOLVERS.items() if s.row}
+    assert len(table) == 2 * table["name"].nunique() and table["state"].notna().all()
+    xing = table.query("name == 'xing' and direction == 'en-fr'").iloc[0]
+    assert (xing["p@1"], xing["own"], xing["own_p@1"], xing["seconds"]) == (25, "nn", 20, 0.5)
+    assert xing["gain"] == 0 and xing["gain_low"] < -5 and xing["gain_high"] > 5  # other queries
+    same = table.query("name == 'em'").iloc[0]
+    assert (same["gain_low"], same["gain_high"], same["paper"]) == (0, 0, 82.6)
+    missing = table.query("name == 'geomm'").iloc[0]
+    assert missing["state"] == "not run: demalib sweep --pairs en-fr --solvers geomm"
