@@ -290,4 +290,4 @@ if (pair, max_vocab) == ("en-fr", 5000):  # what the claim speaks of
 # faiss missing cost 2 to 3.
 #
 # **Try next:** `max_vocab = 0` with `components = 10000`, `batch = 512` and `max_rank = 10000`
-# for that run; `solver = "em"`, which hardly needs the test words (0.7 and 0.5 points).
+# for that run; `solver = "em"`: how much does it need the test words?
