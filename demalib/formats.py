@@ -7,6 +7,7 @@ order of the file. Nothing is cleaned here; :mod:`demalib.vectors` does that, on
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import struct
 import zipfile
@@ -183,6 +184,9 @@ def load_npz(path: str | Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    check_array(file, member.file_size)
         times, at_least = MOST_UNPACKED
         if unpacked > max(at_least, times * Path(path).stat().st_size):
             raise ValueError(f"it unpacks to {unpacked:,} bytes")
@@ -200,6 +204,20 @@ def load_npz(path: str | Path) -> dict[str, Any]:
     if not fits:
         raise DataError(f"{path}: words and vectors do not fit together; write it again")
     return out
+
+
+def check_array(file: BinaryIO, size: int) -> None:
+    """Raise a ValueError unless a ``.npy`` file of ``size`` bytes can hold what it promises.
+
+    numpy sets the memory aside before it looks.
+    """
+    header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, _, dtype = header(file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} is not in its {size:,} bytes")
 
 
 def _npz_fits(

@@ -156,6 +156,8 @@ def fit_gradient(
     draw, began = _sampler(pair, config, state.generator), time.perf_counter()
     done = state.history[-1]["seconds"] if state.history else 0.0
     hint = pair.hint(config)
+    if not len(hint[0]) and "identical" not in config.ablate:
+        pair.require_identical()
     bar = tqdm(total=config.steps, initial=state.step, desc="gradient", unit="step", disable=None)
     while state.step < config.steps and not (config.patience and state.stale >= config.patience):
         for group in state.adam.param_groups:

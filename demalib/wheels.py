@@ -15,7 +15,7 @@ import msgpack
 import numpy as np
 
 from demalib.files import DataError
-from demalib.formats import parse_word2vec
+from demalib.formats import check_array, parse_word2vec
 from demalib.vec import Block
 
 MAX_MEMBER = 1 << 28  # bytes of a file in an archive; a larger one is not unpacked
@@ -52,7 +52,9 @@ def read_google_news(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
 def read_spacy(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
     """A spaCy vocabulary: rows in frequency order; the first key listed for a row owns it."""
     folder = next(n for n in archive.namelist() if n.endswith("vocab/key2row"))[: -len("key2row")]
-    vectors = np.load(io.BytesIO(archive.read(folder + "vectors")), allow_pickle=False)
+    raw = archive.read(folder + "vectors")
+    check_array(io.BytesIO(raw), len(raw))
+    vectors = np.load(io.BytesIO(raw), allow_pickle=False)
     key2row = msgpack.unpackb(archive.read(folder + "key2row"), strict_map_key=False)
     owner: dict[int, int] = {}
     for key, row in key2row.items():
