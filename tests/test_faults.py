@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from chaos import faults, world
@@ -16,7 +17,9 @@ from demalib import runs
 from demalib.aligned import load_aligned
 from demalib.cli import main
 from demalib.files import DataError, build_folder, write_json, write_text
+from demalib.store import save_embedding
 
+NOTEBOOK = Path(__file__).resolve().parents[1] / "notebooks" / "02_train.ipynb"
 fork = multiprocessing.get_context("fork")
 
 
@@ -26,35 +29,45 @@ def test_killed_and_started_again_is_as_if_never_killed(name):
     assert tally.outside == [] and tally.injected == tally.survived >= 2
 
 
+def align(folder, seed):
+    """Two small files aligned with the command; its exit code."""
+    for side in world.spaces(60):
+        if not (folder / f"{side.lang}.npz").exists():
+            save_embedding(folder / f"{side.lang}.npz", side)
+    return call(next(commands(folder, seed)))
+
+
+def commands(folder, seed=5):
+    yield ["align", "--src", folder / "en.npz", "--tgt", folder / "es.npz", "--out",
+           folder / "aligned", "--solver", "identical", "--seed", seed]  # fmt: skip
+    for format in ("vec", "word2vec", "npz", "dictionary"):
+        yield ["export", folder / "aligned", "--format", format, "--out", folder / "out"]
+
+
+def call(words):
+    return main([str(word) for word in words])
+
+
+def content(folder):
+    return {p: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
 def test_an_alignment_is_never_half_of_another(tmp_path, monkeypatch):
     """The map goes before new words come: whoever is killed in between leaves no mixture."""
-    faults_align(tmp_path, seed=1)
-    real, calls = os.replace, []
+    assert align(tmp_path, seed=1) == 0
+    real = os.replace
 
     def replace(a, b):
-        calls.append(b)
-        if len(calls) == 8:  # some files of the second alignment are in place, its map is not
+        if b == tmp_path / "aligned" / "config.json":  # behind the words, before the map
             raise KeyboardInterrupt
-        return real(a, b)
+        real(a, b)
 
-    monkeypatch.setattr("demalib.aligned.os.replace", lambda a, b: replace(a, b))
-    monkeypatch.setattr("demalib.files.os.replace", real)
-    calls.extend([0] * 5)
-    assert faults_align(tmp_path, seed=2, expect=130)
+    monkeypatch.setattr(os, "replace", replace)
+    assert align(tmp_path, seed=2) == 130
     with pytest.raises(DataError, match="no such mapping"):
         load_aligned(tmp_path / "aligned")
-
-
-def faults_align(folder, seed, expect=0):
-    for lang, side in zip(("en", "es"), world.spaces(60), strict=True):
-        if not (folder / f"{lang}.npz").exists():
-            from demalib.store import save_embedding
-
-            save_embedding(folder / f"{lang}.npz", side)
-    words = ["align", "--src", folder / "en.npz", "--tgt", folder / "es.npz", "--out",
-             folder / "aligned", "--solver", "identical", "--seed", seed]  # fmt: skip
-    assert main([str(word) for word in words]) == expect
-    return True
+    monkeypatch.setattr(os, "replace", real)
+    assert align(tmp_path, seed=2) == 0 and load_aligned(tmp_path / "aligned")[0].config.seed == 2
 
 
 def test_killed_between_two_renames_the_old_run_comes_back(tmp_path, monkeypatch):
@@ -98,25 +111,9 @@ def limited(most: int, job, *args) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
-def commands(folder):
-    sides = [folder / "en.npz", folder / "es.npz"]
-    yield ["align", "--src", sides[0], "--tgt", sides[1], "--out", folder / "aligned",
-           "--solver", "identical", "--seed", 5]  # fmt: skip
-    for format in ("vec", "word2vec", "npz", "dictionary"):
-        yield ["export", folder / "aligned", "--format", format, "--out", folder / "out"]
-
-
-def content(folder):
-    return {p: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def call(words):
-    return main([str(word) for word in words])
-
-
 @pytest.mark.parametrize("most", [0, 100, 1500])
 def test_a_full_disk_is_said_in_a_line_and_earlier_results_stay(tmp_path, most):
-    faults_align(tmp_path, seed=1)
+    assert align(tmp_path, seed=1) == 0
     every = list(commands(tmp_path))
     for words in every[1:]:
         assert call(words) == 0
@@ -159,46 +156,46 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(place)], check=True)
 
 
+def refused(words, capsys):
+    """The one line that a command says when it fails."""
+    capsys.readouterr()
+    assert call(words) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
 def test_a_really_full_disk(small_disk, tmp_path, capsys):
-    faults_align(tmp_path, seed=1)
-    for words in list(commands(tmp_path))[1:3]:
-        words[-1] = small_disk
-        (small_disk / "fill").write_bytes(b"x" * 36_000)
-        capsys.readouterr()
-        assert call(words) == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1 and "No space left" in said
+    assert align(tmp_path, seed=1) == 0
+    (small_disk / "fill").write_bytes(b"x" * 40_960)
+    for words in commands(tmp_path):
+        words[words.index("--out") + 1] = small_disk
+        assert "No space left" in refused(words, capsys)
     assert [p.name for p in small_disk.iterdir()] == ["fill"]
 
 
-def test_folders_that_cannot_be_written_are_said_in_a_line(tmp_path, monkeypatch, capsys):
-    faults_align(tmp_path, seed=1)
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path / "file"))
-    notebook = "notebooks/02_train.ipynb"
-    for words in (
-        ["export", tmp_path / "aligned", "--format", "vec", "--out", tmp_path / "file"],
-        ["align", "--src", tmp_path / "en.npz", "--tgt", tmp_path / "es.npz", "--out",
-         tmp_path / "file"],
-        ["run", os.path.join(os.path.dirname(os.path.dirname(__file__)), notebook)],
-    ):  # fmt: skip
-        capsys.readouterr()
-        assert call(words) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-    assert (tmp_path / "file").read_text() == "in the way"
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-def test_a_read_only_folder(tmp_path, capsys):
-    faults_align(tmp_path, seed=1)
-    before = content(tmp_path / "aligned")
-    (tmp_path / "aligned").chmod(0o555)
+def test_a_really_read_only_disk(small_disk, tmp_path, capsys):
+    assert align(tmp_path, seed=1) == 0
+    (small_disk / "earlier").write_text("whole")
+    remount = ["mount", "-o", "remount,ro", str(small_disk)]
+    if subprocess.run(remount, capture_output=True).returncode:
+        pytest.skip("no file system can be made read-only here")
     for words in commands(tmp_path):
-        words = ["--out" if w == "--out" else w for w in words]
-        if words[0] == "align":
-            assert call(words) == 2 and "denied" in capsys.readouterr().err
-    (tmp_path / "aligned").chmod(0o755)
-    assert content(tmp_path / "aligned") == before
+        words[words.index("--out") + 1] = small_disk
+        assert "Read-only" in refused(words, capsys)
+    assert (small_disk / "earlier").read_text() == "whole"
+
+
+def test_folders_that_cannot_be_written_are_said_in_a_line(tmp_path, monkeypatch, capsys):
+    assert align(tmp_path, seed=1) == 0
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    monkeypatch.setenv("DEMALIB_RESULTS", str(file))
+    for words in commands(tmp_path):
+        words[words.index("--out") + 1] = file
+        refused(words, capsys)
+    refused(["run", NOTEBOOK], capsys)
+    assert file.read_text() == "in the way"
 
 
 # ---------------------------------------------------------------- two at a time
