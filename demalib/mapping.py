@@ -246,14 +246,17 @@ class Mapping:
 
     def _check(self) -> None:
         """Raise a ValueError unless maps, means and settings fit together."""
-        d, langs = len(self.W_xy), [plain_name(self.info[side]) for side in ("src", "tgt")]
+        d, sides = len(self.W_xy), (self.src_norm, self.tgt_norm)
+        for lang in (self.info["src"], self.info["tgt"]):
+            plain_name(lang or "unnamed")
         maps = [W for W in (self.W_xy, self.W_yx, self.C_y, self.C_x) if W is not None]
-        for norm in (self.src_norm, self.tgt_norm):
+        means = [torch.from_numpy(mean) for norm in sides for mean in norm.means]
+        if any(W.shape != (d, d) for W in maps) or any(mean.shape != (d,) for mean in means):
+            raise ValueError("its maps and means are not of one dimension")
+        if not d or not all(W.is_floating_point() and W.isfinite().all() for W in maps + means):
+            raise ValueError("its maps hold NaN or infinity, or nothing")
+        for norm in sides:
             norm.apply(np.zeros((1, d), dtype=np.float32))
-            maps += [torch.from_numpy(mean).expand(d, d) for mean in norm.means]
             if norm.steps.count("center") != len(norm.means):
                 raise ValueError("a mean is missing")
-        if any(W.shape != (d, d) or not W.dtype.is_floating_point for W in maps):
-            raise ValueError(f"the maps between {' and '.join(langs)} are not of one dimension")
-        if not d or not all(bool(W.isfinite().all()) for W in maps) or not self.config:
-            raise ValueError("the maps hold NaN or infinity, or nothing")
+        self.config.to_dict()

@@ -116,6 +116,13 @@ def test_a_folder_from_elsewhere_cannot_write_outside(tmp_path):
     assert not list(tmp_path.rglob("*aligned*"))
 
 
+def test_a_side_without_a_name_is_no_offence(tmp_path):
+    src, tgt = (Embedding(side.words, side.vectors) for side in world.spaces(20))
+    pair = make_pair(src, tgt)
+    Mapping.of(torch.eye(10), torch.eye(10), pair, Config()).save(tmp_path / "m.safetensors")
+    assert Mapping.load(tmp_path / "m.safetensors").info["src"] == ""
+
+
 # ---------------------------------------------------------------- downloads
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from chaos.faults import JOBS, kill
+from chaos.faults import JOBS, kill, leftovers
 from chaos.fuzz import fuzz
 from chaos.samples import samples
 from chaos.soak import MEGABYTES, soak
@@ -25,6 +25,7 @@ def main() -> int:
     args.add_argument("--inputs", type=int, default=100_000, help="damaged files, at least")
     args.add_argument("--kills", type=int, default=56, help="at least")
     args.add_argument("--rounds", type=int, default=400, help="of EM, and so many gradient steps")
+    args.add_argument("--runs", type=int, default=50, help="of a sweep that leaves nothing behind")
     args = args.parse_args()
     print(f"seed {args.seed}: repeat with --seed {args.seed}\n")
     line("what", "faults", "survived", "inputs", "outside", "lost", "seconds")
@@ -51,6 +52,8 @@ def main() -> int:
     for what, grown in soak(args.rounds, args.rounds).items():
         outside = [f"{what}: {grown:.1f} MB more memory"] if grown > MEGABYTES else []
         row(f"{args.rounds} {what}", 0, 0, 0, outside, began)
+    began = time.monotonic()
+    row(f"sweep of {args.runs} runs", 0, 0, 0, leftovers(args.runs), began)
     line("all", *total, "")
     print(f"\nseed {args.seed}; outside: exceptions or memory outside the contract; lost: results")
     print("\n".join(broken))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import torch
 
 from chaos import world
@@ -102,7 +103,9 @@ def export(folder: Path) -> str:
 
 
 NOTEBOOK = """
-import json, pathlib, time
+import json, os, pathlib, time
+with open(folder.split("/results/")[0] + "/kernels", "a") as file:
+    file.write(f"{os.getpid()}\\n")
 for i in range(5):
     time.sleep(0.05)
     pathlib.Path(folder, "part").write_text("x" * i)
@@ -110,8 +113,8 @@ pathlib.Path(folder, "metrics.json").write_text(json.dumps({"seed": seed, "pair"
 """
 
 
-def sweep(folder: Path) -> str:
-    """Two notebooks, headless."""
+def sweep(folder: Path, seeds: int = 2) -> str:
+    """Some notebooks, headless."""
     import nbformat
 
     path = folder / "train.ipynb"
@@ -122,11 +125,31 @@ def sweep(folder: Path) -> str:
         cells = [new(head, metadata={"tags": ["parameters"]}), new(NOTEBOOK)]
         plain = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
         nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), path)
-    command("sweep", "--notebook", path, "--pairs", "en-fr", "--solvers", "em", "--seeds", 0, 1)
-    found = [folder / "results/runs/en-fr/em" / seed for seed in ("0", "1")]
+    command("sweep", "--notebook", path, "--pairs", "en-fr", "--solvers", "em", "--seeds",
+            *range(seeds))  # fmt: skip
+    found = [folder / "results/runs/en-fr/em" / str(seed) for seed in range(seeds)]
     assert all((place / "train.ipynb").is_file() for place in found)
     return digest(*((place / name).read_bytes() for place in found for name in
                     ("metrics.json", "part")))  # fmt: skip
+
+
+def leftovers(seeds: int) -> list[str]:
+    """What a sweep of so many runs left behind: kernels, or files in the temporary folder."""
+    with ground() as (folder, address), tempfile.TemporaryDirectory(prefix="t") as temporary:
+        place = fresh(folder, "sweep")
+
+        def job(folder: Path) -> str:
+            tempfile.tempdir = os.environ["TMPDIR"] = temporary
+            return sweep(folder, seeds)
+
+        said = finish(*start(job, place, address))
+        kernels = set(map(int, (place / "kernels").read_text().split()))
+        alive = [f"kernel {pid}" for pid in kernels if psutil.pid_exists(pid)]
+        files = [str(path) for path in Path(temporary).rglob("*")]
+        unfinished = [str(p) for p in (place / "results/runs/.unfinished").rglob("*")
+                      if p.is_file() and p.suffix != ".lock"]  # fmt: skip
+        short = [] if len(kernels) == seeds else [f"{len(kernels)} kernels of {seeds}: {said}"]
+        return alive + files + unfinished + short
 
 
 JOBS: dict[str, Job] = {
