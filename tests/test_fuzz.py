@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import struct
 import tarfile
 import tracemalloc
@@ -9,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 from chaos.fuzz import alarm, fuzz
 from chaos.samples import (
     DIM,
@@ -27,8 +29,10 @@ from chaos.samples import (
 )
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
 
 from demalib.files import DataError, plain_name
+from demalib.mapping import Mapping, write_tensors
 
 SAMPLES = samples()
 READERS = sorted(SAMPLES)
@@ -67,11 +71,15 @@ def npy_header(shape):
 
 
 def navec_link():
-    """A navec archive whose vocabulary is a link to a file of this machine."""
-    out = io.BytesIO()
+    """A navec archive whose vocabulary is a link to another file."""
+    out, parts = io.BytesIO(), navec()
     with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in (("x", gzip.compress(parts["vocab.bin"])), ("pq.bin", parts["pq.bin"])):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
         link = tarfile.TarInfo("vocab.bin")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        link.type, link.linkname = tarfile.SYMTYPE, "x"
         tar.addfile(link)
     return zipped({"natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar": out.getvalue()})
 
@@ -146,6 +154,45 @@ def test_a_wheel_that_holds_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
         path.write_bytes(SAMPLES[name].join(parts))
         with pytest.raises(DataError, match="bytes"):
             SAMPLES[name].read(path)
+
+
+def altered(kind, path, meta=None, **changes):
+    """A valid mapping or checkpoint with some tensors or facts replaced."""
+    path.write_bytes(b"".join(safetensors(kind).values()))
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        facts = file.metadata()
+    for name, change in (meta or {}).items():
+        facts[name] = json.dumps(change(json.loads(facts[name])))
+    write_tensors(path, tensors | changes, facts)
+    return path
+
+
+NAN, OTHER = torch.full((DIM, DIM), torch.nan), torch.eye(DIM + 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"W_xy": NAN}, {"W_yx": OTHER}, {"W_xy": torch.eye(DIM).int()}, {"src_mean_0": OTHER[0]},
+     {"meta": {"info": lambda info: {**info, "src": "../x"}}},
+     {"meta": {"info": lambda info: {"src": "a", "tgt": "b"}}},
+     {"meta": {"info": lambda info: {**info, "config": {"knn": "ten"}}}},
+     {"meta": {"steps": lambda steps: {"src": ["unit", "turn"], "tgt": []}}}],
+)  # fmt: skip
+def test_maps_that_do_not_fit_are_refused(changes, tmp_path):
+    with pytest.raises(DataError, match="not a whole mapping"):
+        Mapping.load(altered("mapping", tmp_path / "a.safetensors", **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"W_xy": NAN}, {"W_yx": OTHER}, {"best.W_xy": OTHER}, {"adam.W_xy.exp_avg": OTHER},
+     {"generator": torch.zeros(3)}, {"meta": {"facts": lambda facts: {**facts, "step": 1}}}],
+)  # fmt: skip
+def test_checkpoints_that_do_not_fit_are_refused(changes, tmp_path):
+    path = altered("checkpoint", tmp_path / "c.safetensors", **changes)
+    with pytest.raises(DataError, match="not a whole checkpoint"):
+        SAMPLES["checkpoint"].read(path)
 
 
 def test_the_mutator_finds_a_reader_that_breaks_its_promise():
