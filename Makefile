@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint lab app bench setup clean
+.PHONY: run test chaos lint lab app bench setup clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch
@@ -14,9 +14,13 @@ test: lint             ## everything: lint, unit tests, notebooks
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
-lint: $(READY)         ## ruff, formatting included
+lint: $(READY)         ## ruff, formatting included; known holes in the pinned versions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@.ci/audit $(BIN)
+
+chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
 
 bench: $(READY)        ## ratios of time and memory, measured in one run
 	$(BIN)/python -m demalib.bench

@@ -52,6 +52,7 @@ def save_aligned(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         save_embedding(Path(aside) / "tgt.npz", pair.tgt)
         write_json(Path(aside) / "config.json", mapping.config.to_dict())
         mapping.save(Path(aside) / "mapping.safetensors")
+        (folder / FILES[-1]).unlink(missing_ok=True)  # never an old map with new words
         for name in FILES:
             os.replace(Path(aside) / name, folder / name)
 

@@ -97,6 +97,20 @@ class Config:
         shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
         return ",".join([self.solver, *shown])
 
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Config:
+        """The settings that :meth:`to_dict` gave; those it lacks are the usual ones.
+
+        Raises:
+            DataError: A name is unknown, or a value is of the wrong kind.
+        """
+        usual = asdict(cls())
+        for name, value in data.items():
+            kinds = {float: (int, float)}.get(type(usual.get(name)), type(usual.get(name)))
+            if name not in usual or not isinstance(value, kinds):
+                raise DataError(f"unknown setting {name} = {value!r}")
+        return cls(**data)
+
     def to_dict(self) -> dict[str, Any]:
         """All settings, for ``config.json``."""
         return asdict(self)

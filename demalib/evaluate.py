@@ -174,17 +174,21 @@ def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0
 
 def read_similarity(path: str | Path, policy: Policy = Policy()) -> pd.DataFrame:
     """Read ``word<TAB>word<TAB>score`` lines: columns ``first``, ``second``, ``score``."""
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file; give one of 'word<TAB>word<TAB>score' lines")
     rows = []
-    with open(path, encoding="utf-8") as lines:
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             fields = line.rstrip("\r\n").split("\t")
             try:
                 first, second, score = fields
                 rows.append((first.strip(), second.strip(), float(score)))
+                if "\ufffd" in line or not np.isfinite(rows[-1][-1]):
+                    raise ValueError
             except ValueError:
                 if line.strip():
                     raise DataError(
-                        f"{path}:{number}: expected 'word<TAB>word<TAB>score', found "
+                        f"{path}:{number}: expected 'word<TAB>word<TAB>score' in UTF-8, found "
                         f"{line.strip()[:60]!r}"
                     ) from None
     frame = pd.DataFrame(rows, columns=["first", "second", "score"])

@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from demalib.device import on_device
-from demalib.files import DataError, write_aside
+from demalib.files import DataError, plain_name, write_aside
 from demalib.formats import write_npz, write_word2vec_bin
 from demalib.mapping import Mapping, Pair
 from demalib.pipeline import retrievers
@@ -52,12 +52,12 @@ def export_aligned(mapping: Mapping, pair: Pair, folder: str | Path, format: str
         raise DataError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
     way, (src, tgt) = retrievers(mapping, pair, mapping.config.knn)[0], (pair.src, pair.tgt)
     if format == "dictionary":
-        path = Path(folder) / f"{src.lang}-{tgt.lang}.dictionary.tsv"
+        path = Path(folder) / plain_name(f"{src.lang}-{tgt.lang}.dictionary.tsv")
         write_dictionary(path, way, src.words, tgt.words)
         return [path]
     (ending, write), paths = WRITERS[format], []
     for side, vectors in ((src, way.mapped), (tgt, way.targets)):
-        paths.append(Path(folder) / f"{side.lang}.aligned{ending}")
+        paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
         write(paths[-1], side.words, vectors.cpu().numpy())
     return paths
 

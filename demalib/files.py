@@ -32,6 +32,19 @@ def display_path(path: str | Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+def plain_name(name: str) -> str:
+    """The name itself, if a file or folder of that name stays in the folder it is put into.
+
+    Raises:
+        DataError: It is empty, begins with a dot, or holds a path separator or a control character.
+    """
+    if not name or name[0] == "." or any(c in "/\\" or c < " " for c in name):
+        raise DataError(
+            f"{name!r} cannot name a file: leave out slashes, control characters and a leading dot"
+        )
+    return name
+
+
 @contextlib.contextmanager
 def write_aside(path: str | Path) -> Iterator[Path]:
     """Yield a temporary neighbour of ``path``; rename it to ``path`` if nothing went wrong."""

@@ -7,6 +7,8 @@ order of the file. Nothing is cleaned here; :mod:`demalib.vectors` does that, on
 from __future__ import annotations
 
 import json
+import math
+import mmap
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -15,9 +17,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from demalib.files import DataError, write_aside
+from demalib.files import DataError, plain_name, write_aside
 from demalib.vec import (
     BLOCK_BYTES,
+    MAX_DIM,
     Block,
     read_header,
     read_vec,
@@ -27,6 +30,8 @@ from demalib.vec import (
 )
 
 FASTTEXT_MAGIC = 793712314
+LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # of a fastText model; usual are 6 and 20 letters
+MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to so many times its size, or so many bytes
 
 
 def read_blocks(path: str | Path) -> Iterator[Block]:
@@ -96,7 +101,7 @@ def parse_word2vec(file: BinaryIO, path: Path) -> Iterator[Block]:
         buffer, at = buffer[at:] + more, 0
 
 
-def _finite(raw: bytes, words: list[str], dim: int, path: Path) -> np.ndarray:
+def _finite(raw: bytes | np.ndarray, words: list[str], dim: int, path: Path) -> np.ndarray:
     vectors = np.frombuffer(raw, dtype="<f4").reshape(-1, dim)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
@@ -126,13 +131,41 @@ def read_fasttext_bin(path: str | Path) -> Iterator[Block]:
             "pip install 'demalib[fasttext]', or use the .vec file"
         ) from error
     try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
+            _check_fasttext(raw)
         model = load_facebook_vectors(str(path))
+        words = list(model.index_to_key)
+        counts = np.array([model.get_vecattr(word, "count") for word in words])
     except Exception as error:  # gensim raises whatever the broken bytes led it to
         raise DataError(
             f"{path}: gensim cannot read this fastText model ({error}); download it again"
         ) from error
-    counts = np.array([model.get_vecattr(word, "count") for word in model.index_to_key])
-    yield Block(list(model.index_to_key), np.asarray(model.vectors, dtype=np.float32), counts)
+    vectors = np.ascontiguousarray(model.vectors, dtype="<f4")
+    yield Block(words, _finite(vectors, words, len(vectors[0]), path), counts)
+
+
+def _check_fasttext(raw: mmap.mmap) -> None:
+    """Raise a ValueError unless a fastText model holds what its header promises.
+
+    gensim believes the header: it reads for ever where a word does not end, and sets memory
+    aside for vectors that do not follow.
+    """
+    _, _, dim, *_, bucket, shortest, longest, _, _ = struct.unpack_from("<14id", raw)
+    n, words, labels, _, pruned = struct.unpack_from("<3i2q", raw, 64)
+    if n != words or labels or pruned > 0 or n < 1 or bucket < 0 or not 0 < dim <= MAX_DIM:
+        raise ValueError("it is no plain model of word vectors, or its header is broken")
+    if not (0 <= shortest <= LONGEST_NGRAM and 0 <= longest <= LONGEST_NGRAM):
+        raise ValueError(f"its header says n-grams of {shortest} to {longest} letters")
+    at = 92
+    for number in range(1, n + 1):
+        end = raw.find(b"\0", at, at + LONGEST_WORD)
+        if end < 0:
+            raise ValueError(f"word {number:,} of {n:,} does not end")
+        at = end + 10  # behind its count, and the mark that it is a word
+    quantised, rows, columns = struct.unpack_from("<B2q", raw, at)
+    fits = (rows, columns) == (n + bucket, dim) and 4 * rows * dim <= len(raw) - at - 17
+    if quantised or not fits:
+        raise ValueError(f"{n:,} words and {bucket:,} n-grams do not fit {rows:,} vectors")
 
 
 def write_npz(path: str | Path, words: list[str], vectors: np.ndarray, **extra: Any) -> None:
@@ -149,20 +182,63 @@ def write_npz(path: str | Path, words: list[str], vectors: np.ndarray, **extra: 
 def load_npz(path: str | Path) -> dict[str, Any]:
     """Read what :func:`write_npz` wrote; never unpickles."""
     try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    check_array(file, member.file_size)
+        times, at_least = MOST_UNPACKED
+        if unpacked > max(at_least, times * Path(path).stat().st_size):
+            raise ValueError(f"it unpacks to {unpacked:,} bytes")
         with np.load(path, allow_pickle=False) as data:
             out = {name: data[name] for name in data.files}
         out["words"] = bytes(out["words"]).decode("utf-8").split("\n")
-        whole = len(out["words"]) == len(out["vectors"]) and out["vectors"].ndim == 2
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        for name, value in out.items():
+            if isinstance(value, np.ndarray) and value.dtype == np.uint8:
+                out[name] = json.loads(bytes(value))
+        fits = _npz_fits(**out)
+    except Exception as error:  # a damaged archive raises whatever its bytes lead to
         raise DataError(
             f"{path}: not a whole .npz file of word vectors ({error}); write it again"
         ) from error
-    if not whole or not np.isfinite(out["vectors"]).all():
+    if not fits:
         raise DataError(f"{path}: words and vectors do not fit together; write it again")
-    for name, value in out.items():
-        if isinstance(value, np.ndarray) and value.dtype == np.uint8:
-            out[name] = json.loads(bytes(value))
     return out
+
+
+def check_array(file: BinaryIO, size: int) -> None:
+    """Raise a ValueError unless a ``.npy`` file of ``size`` bytes can hold what it promises.
+
+    numpy sets the memory aside before it looks.
+    """
+    header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, _, dtype = header(file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} is not in its {size:,} bytes")
+
+
+def _npz_fits(
+    words, vectors, counts=None, lang="", report=None, steps=(), means=None, **others
+) -> bool:
+    """Whether the parts of an ``.npz`` file are what :func:`write_npz` writes."""
+    report = {} if report is None else report
+    texts = [lang, *steps, *report]
+    numbers = [table for table in (vectors, means) if table is not None]
+    return (
+        vectors.ndim == 2
+        and len(words) == len(vectors) > 0
+        and vectors.shape[1] > 0
+        and all(table.dtype.kind == "f" and np.isfinite(table).all() for table in numbers)
+        and (counts is None or (counts.shape == (len(words),) and counts.dtype.kind in "iu"))
+        and (means is None or means.shape == (means.shape[0], vectors.shape[1]))
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) for number in report.values())
+        and steps.count("center") == (0 if means is None else len(means))
+        and (not lang or plain_name(lang) == lang)
+    )
 
 
 def read_npz(path: str | Path) -> Iterator[Block]:

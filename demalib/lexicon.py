@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from demalib.files import DataError
+from demalib.files import DataError, plain_name
 from demalib.sources import fetch_muse_lexicon
 from demalib.vectors import Embedding, Policy
 
@@ -115,6 +115,7 @@ def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lex
         source: ``bundled`` (in this package), or ``muse``, the dictionaries of the field, from
             the folder that ``$DEMALIB_MUSE`` names or else downloaded.
     """
+    plain_name(f"{src}-{tgt}")
     if source == "muse":
         name, folder = f"{src}-{tgt}.{MUSE_SPLITS[split]}.txt", os.environ.get("DEMALIB_MUSE")
         if folder:

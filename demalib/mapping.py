@@ -19,7 +19,7 @@ from torch.nn.functional import normalize
 
 from demalib.config import Config
 from demalib.device import pick
-from demalib.files import DataError, write_aside
+from demalib.files import DataError, display_path, plain_name, write_aside
 from demalib.lexicon import Lexicon, identical_pairs
 from demalib.vectors import NORMALISATION, Embedding, Normalisation
 
@@ -109,6 +109,15 @@ def make_pair(
     return Pair(src.normalise(steps), tgt.normalise(steps), identical, rows, back)
 
 
+def write_tensors(path: str | Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
+    """Write a ``.safetensors`` file, whole or not at all."""
+    with write_aside(path) as aside:
+        try:
+            save_file(tensors, aside, meta)
+        except SafetensorError as error:  # a full disk, for one
+            raise OSError(f"{display_path(path)}: cannot be written ({error})") from error
+
+
 def candidates(words: Tensor, C: Tensor | None) -> Tensor:
     """Words, (N, d), where mapped words of the other side are compared with them."""
     return words if C is None else words @ C.to(words)
@@ -178,7 +187,7 @@ class Mapping:
     @property
     def config(self) -> Config:
         """The settings that made it."""
-        return Config(**self.info["config"])
+        return Config.from_dict(self.info["config"])
 
     def transform(self, vectors: np.ndarray, reverse: bool = False) -> np.ndarray:
         """Map new raw vectors, (n, d), into the other space as unit vectors, (n, d).
@@ -203,8 +212,8 @@ class Mapping:
             steps[side] = list(norm.steps)
             for i, mean in enumerate(norm.means):
                 tensors[f"{side}_mean_{i}"] = torch.from_numpy(np.array(mean))
-        with write_aside(path) as aside:
-            save_file(tensors, aside, {"info": json.dumps(self.info), "steps": json.dumps(steps)})
+        meta = {"info": json.dumps(self.info), "steps": json.dumps(steps)}
+        write_tensors(path, tensors, meta)
 
     @classmethod
     def load(cls, path: str | Path) -> Mapping:
@@ -227,8 +236,27 @@ class Mapping:
                 for side in ("src", "tgt")
             ]
             sides = {name: tensors.get(name) for name in ("C_y", "C_x")}
-            return cls(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"], **sides)
-        except (SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
+            mapping = cls(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"], **sides)
+            mapping._check()
+            return mapping
+        except Exception as error:  # a damaged file raises whatever its bytes lead to
             raise DataError(
                 f"{path}: not a whole mapping file ({error}); run 'demalib align' again"
             ) from error
+
+    def _check(self) -> None:
+        """Raise a ValueError unless maps, means and settings fit together."""
+        d, sides = len(self.W_xy), (self.src_norm, self.tgt_norm)
+        for lang in (self.info["src"], self.info["tgt"]):
+            plain_name(lang or "unnamed")
+        maps = [W for W in (self.W_xy, self.W_yx, self.C_y, self.C_x) if W is not None]
+        means = [torch.from_numpy(mean) for norm in sides for mean in norm.means]
+        if any(W.shape != (d, d) for W in maps) or any(mean.shape != (d,) for mean in means):
+            raise ValueError("its maps and means are not of one dimension")
+        if not d or not all(W.is_floating_point() and W.isfinite().all() for W in maps + means):
+            raise ValueError("its maps hold NaN or infinity, or nothing")
+        for norm in sides:
+            norm.apply(np.zeros((1, d), dtype=np.float32))
+            if norm.steps.count("center") != len(norm.means):
+                raise ValueError("a mean is missing")
+        self.config.to_dict()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ import pandas as pd
 from filelock import FileLock
 
 from demalib.config import Config
-from demalib.files import DataError, display_path, write_json, write_text
+from demalib.files import DataError, display_path, plain_name, write_json, write_text
 from demalib.mapping import Mapping
 from demalib.pipeline import align, judge_both, load_gold, load_pair, measure, record, retrievers
 
@@ -50,7 +49,8 @@ def results_dir() -> Path:
 
 def run_dir(config: Config) -> Path:
     """Where the files of a finished run lie: ``results/runs/<pair>/<name>/<seed>``."""
-    return results_dir() / "runs" / config.pair / config.name / str(config.seed)
+    names = (plain_name(str(part)) for part in (config.pair, config.name, config.seed))
+    return results_dir().joinpath("runs", *names)
 
 
 def work_dir(folder: Path) -> Path:
@@ -91,7 +91,11 @@ def read_queries(config: Config, direction: str, retrieval: str = "csls") -> pd.
     path = run_dir(config) / "queries.csv"
     if not path.is_file():
         raise DataError(f"{display_path(path)}: no such file; run it again")
-    table = pd.read_csv(path, keep_default_na=False)
+    columns = {"direction": str, "retrieval": str, "query": str, "position": int}
+    try:
+        table = pd.read_csv(path, keep_default_na=False, dtype=columns)[list(columns)]
+    except Exception as error:  # pandas has many
+        raise DataError(f"{display_path(path)}: not whole ({error}); run it again") from error
     return table[(table["direction"] == direction) & (table["retrieval"] == retrieval)]
 
 
@@ -99,11 +103,14 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     """The figures of a run."""
     path = folder / "metrics.json"
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        figures = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{display_path(path)}: no figures here; was the run finished?") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{display_path(path)}: not JSON ({error}); run it again") from error
+    if not isinstance(figures, dict):
+        raise DataError(f"{display_path(path)}: figures have names, these have not; run it again")
+    return figures
 
 
 def finished_runs() -> list[dict[str, Any]]:
@@ -125,17 +132,20 @@ def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) 
     """
     work = work_dir(folder)
     work.mkdir(parents=True, exist_ok=True)
+    old = work.with_name(f".old-{work.name}")
     with FileLock(f"{work}.lock"):  # a second process waits, then finds the run finished
+        if old.is_dir() and not folder.is_dir():
+            os.rename(old, folder)  # someone was killed between the two renames below
         if (folder / "metrics.json").is_file() and not again:
             return False
         build(work)
         read_metrics(work)
         folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
         if folder.is_dir():
-            os.rename(folder, tempfile.mkdtemp(dir=work.parent, prefix=".old-"))
+            os.rename(folder, old)
         os.rename(work, folder)
-        for old in work.parent.glob(".old-*"):
-            shutil.rmtree(old)
+        shutil.rmtree(old, ignore_errors=True)
     return True
 
 

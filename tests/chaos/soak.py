@@ -1,0 +1,38 @@
+"""Long runs: memory stays where it was after a warm-up."""
+
+import gc
+import tempfile
+from pathlib import Path
+
+import psutil
+
+from chaos import world
+from demalib.em import SCHEDULE, fit_em
+from demalib.mapping import make_pair
+from demalib.train import fit_gradient
+
+MEGABYTES = 20  # that a soak may add
+ROUNDS = sum(phase.rounds for phase in SCHEDULE)
+
+
+def resident() -> float:
+    """Memory of this process, in megabytes."""
+    gc.collect()
+    return psutil.Process().memory_info().rss / 2**20
+
+
+def soak(rounds: int, steps: int) -> dict[str, float]:
+    """Megabytes that so many EM rounds, and so many gradient steps with checkpoints, added."""
+    pair, grown = make_pair(*world.spaces()), {}
+    fit_em(pair, world.EM)
+    before = resident()
+    for _ in range(-(-rounds // ROUNDS)):
+        fit_em(pair, world.EM)
+    grown["EM rounds"] = resident() - before
+    config = world.small(world.GRADIENT, steps=steps, selection="unsupervised")
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        fit_gradient(pair, world.small(config, steps=20), checkpoint=Path(folder) / "warm")
+        before = resident()
+        fit_gradient(pair, config, checkpoint=Path(folder) / "c.safetensors")
+        grown["gradient steps"] = resident() - before
+    return grown
