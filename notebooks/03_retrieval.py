@@ -19,7 +19,7 @@
 #
 # **Claim.** With the same map, CSLS translates two to three points more words right than nearest
 # neighbours do, and nearly every word that hubs had shut out of the ten best comes back; CSLS-D
-# changes few answers more, as often for worse as for better.
+# changes few answers more, and gains nothing by it.
 #
 # *Reads* the vectors of a pair · *writes* nothing · *takes* about 30 seconds on two cores.
 
