@@ -16,7 +16,7 @@ KNOWN = {
 
 
 # ... and what density matching has to reach with identical words as its only hint
-WANTED = {"en-fr": (75, 72), "en-ja": (52.5, 46), "en-ru": (36, 36)}
+WANTED = {"en-fr": (77, 73), "en-ja": (52.5, 46), "en-ru": (36, 36)}
 
 
 def figures(pair, solver, muse):
