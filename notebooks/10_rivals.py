@@ -92,8 +92,7 @@ quick = pd.DataFrame(rows).set_index(["system", "direction"])
 table = tables.rivals(pairs)
 outcome = tables.write_table("rivals", table) if write else "not written"
 print(f"results/tables/rivals.csv {outcome}")
-table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv", keep_default_na=False,
-                    na_values={c: [""] for c in table.select_dtypes("number")})  # fmt: skip
+table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv")
 
 # %%
 shown = table.assign(cell=tables.cells(table)).query("pair in @pairs")
