@@ -28,7 +28,7 @@ def solvers(pair: str = "en-fr") -> dict[str, Any]:
         time EM needs to reach the loop's last mean P@1. Also ``results/figures/solvers.png``.
     """
     muse = "muse" if os.environ.get("DEMALIB_MUSE") else ""
-    config = preset(pair, lexicons=muse, validate_every=25)
+    config = preset(pair, lexicons=muse, validate_every=100)
     words, gold = load_pair(config), load_gold(config)
     fits = {"em": fit_em, "gradient": fit_gradient}
     curves = {name: _curve(fit, words, gold, config) for name, fit in fits.items()}
