@@ -19,7 +19,7 @@ from demalib.files import DataError, display_path
 from demalib.lexicon import read_lexicon
 from demalib.mapping import make_pair
 from demalib.retrieval import METRICS
-from demalib.solvers import SOLVERS, solver_named
+from demalib.solvers import SOLVERS, TABLED, solver_named
 from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
 from demalib.store import read_vectors
 from demalib.vectors import Policy
@@ -273,8 +273,7 @@ def run(args: argparse.Namespace) -> None:
 
 def sweep(args: argparse.Namespace) -> None:
     """Run every combination; print a summary; fail if one of them did."""
-    every = [name for name, solver in SOLVERS.items() if solver.row]
-    grid = {"pair": args.pairs, "solver": every if args.solvers == ["all"] else args.solvers,
+    grid = {"pair": args.pairs, "solver": TABLED if args.solvers == ["all"] else args.solvers,
             "seed": args.seeds, "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
     params = {"max_vocab": 0} | {name: _literal(value) for name, value in args.p}
     if args.workers < 0 or (args.workers and args.scheduler != "local"):

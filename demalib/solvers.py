@@ -110,6 +110,9 @@ SOLVERS: dict[str, Solver] = {
 }  # fmt: skip
 
 
+TABLED = tuple(name for name, solver in SOLVERS.items() if solver.row)  # systems of the tables
+
+
 def solver_named(name: str) -> Solver:
     """The solver of a name; an unknown one is told, with all there are."""
     if name not in SOLVERS:

@@ -20,7 +20,7 @@ from demalib.runs import (
     results_dir,
     run_dir,
 )
-from demalib.solvers import SOLVERS
+from demalib.solvers import SOLVERS, TABLED
 
 KNOWN = (*REGISTRY_PAIRS, *PAPER_PAIRS)
 # What stands for a row of Tables 1 and 2; for DeMa-BWE itself the caller chooses the solver.
@@ -201,8 +201,7 @@ def rivals(pairs: Iterable[str], against: str = "em") -> pd.DataFrame:
     printed = pd.concat([paper_table(number) for number in (1, 2)])
     printed = printed.assign(paper=printed["corrected_value"].fillna(printed["value"]))
     printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
-    named = {name: solver for name, solver in SOLVERS.items() if solver.row}
-    rows = [row for pair in pairs for name in named for row in _rival_rows(pair, name, against)]
+    rows = [row for pair in pairs for name in TABLED for row in _rival_rows(pair, name, against)]
     return pd.DataFrame(rows).merge(printed, "left", ["system", "direction"])
 
 
