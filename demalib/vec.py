@@ -149,14 +149,14 @@ def _parallel(parse: Callable[..., Block], jobs: Iterable[tuple]) -> Iterator[Bl
 
 
 def _parse_lines(lines: list[bytes], dim: int, at: int, path: Path) -> Block:
+    if sum(map(len, lines)) < len(lines) * 2 * dim:  # some line is too short: no table for it
+        for i, raw in enumerate(lines):
+            _parse_line(raw, dim, f"{path}:{at + i}")
     heads, tails = [], []
     for line in lines:
         head, _, tail = line.rstrip(b" \t\r\n").replace(b"\t", b" ").partition(b" ")
         heads.append(head)
         tails.append(tail)
-    if sum(map(len, lines)) < len(lines) * 2 * dim:  # some line is too short: no table for it
-        for i, raw in enumerate(lines):
-            _parse_line(raw, dim, f"{path}:{at + i}")
     step = max(1, NUMBERS_AT_ONCE // dim)
     vectors = np.empty((len(lines), dim), dtype=np.float32)
     for lo in range(0, len(lines), step):
