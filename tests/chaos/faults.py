@@ -157,6 +157,9 @@ JOBS: dict[str, Job] = {
 }
 
 
+SIGNS = {"gradient": runs.CHECKPOINT}  # killed before there is one, a run has nothing to resume
+
+
 @dataclass
 class Kills:
     """What came of killing one job."""
@@ -219,6 +222,12 @@ def fresh(folder: Path, name: str) -> Path:
     return place
 
 
+def await_file(pattern: str, place: Path, pid: int) -> None:
+    """Wait until a job has made such a file, or has ended."""
+    while not any(place.rglob(pattern)) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.005)
+
+
 def kill(name: str, times: int, seed: int, in_a_row: int = 3) -> Kills:
     """Kill a job at random moments, a few times in a row, then let it end; ``times`` in all."""
     tally, rng, job = Kills(), random.Random(f"{seed}:{name}"), JOBS[name]
@@ -230,6 +239,7 @@ def kill(name: str, times: int, seed: int, in_a_row: int = 3) -> Kills:
             place, kills = fresh(folder, f"{name}-{tally.injected}"), 0
             for _ in range(min(in_a_row, times - tally.injected)):
                 pid, reader = start(job, place, address)
+                await_file(SIGNS.get(name, "log"), place, pid)
                 time.sleep(rng.uniform(0, lasts))
                 os.kill(pid, signal.SIGKILL)
                 kills += finish(pid, reader) == f"exit code {-signal.SIGKILL}"
