@@ -42,7 +42,7 @@ def neighbour_means(queries: Tensor, keys: Tensor, values: Tensor, knn: int) -> 
 
 
 def loss_and_gradient(
-    W: Tensor, a: Tensor, b: Tensor, x: Tensor, y: Tensor, knn: int
+    W: Tensor, x: Tensor, y: Tensor, pairs: Tensor, knn: int, words: int
 ) -> tuple[float, Tensor]:
     r"""The relaxed CSLS loss of a map and its gradient, ``(d, d)`` (Joulin et al. 2018).
 
@@ -50,18 +50,22 @@ def loss_and_gradient(
               + \frac1k \sum_{y_j \in N_Y(a_i W)} a_i W y_j^T
               + \frac1k \sum_{x_j W \in N_X(b_i)} x_j W b_i^T
 
+    for the pairs :math:`(a_i, b_i)`. The neighbours of a word are sought once, however many
+    pairs it is in.
+
     Args:
         W: The map, ``(d, d)``.
-        a: Source vectors of the lexicon's pairs, ``(n, d)``.
-        b: Target vectors of the same pairs, ``(n, d)``.
-        x: Source words among which neighbours are sought, ``(N, d)``.
-        y: Target words, likewise, ``(M, d)``.
+        x: Source words, ``(N, d)``.
+        y: Target words, ``(M, d)``.
+        pairs: Row numbers of the lexicon's pairs, ``(n, 2)``.
         knn: Neighbours k.
+        words: So many of the first words of either side are possible neighbours.
     """
-    mapped = a @ W
-    near_y = neighbour_means(mapped, y, y, knn)  # (n, d), of the mapped source words
-    near_x = neighbour_means(b, x @ W, x, knn)  # (n, d), of the target words, before mapping
-    gradient = (a.T @ (near_y - 2 * b) + near_x.T @ b) / len(a)
+    (src, src_pairs), (tgt, tgt_pairs) = (rows.unique(return_counts=True) for rows in pairs.T)
+    near_y = neighbour_means(x[src] @ W, y[:words], y[:words], knn)
+    near_x = neighbour_means(y[tgt], x[:words] @ W, x[:words], knn)  # before mapping
+    gradient = (x[src] * src_pairs[:, None]).T @ near_y + near_x.T @ (y[tgt] * tgt_pairs[:, None])
+    gradient = (gradient - 2 * x[pairs[:, 0]].T @ y[pairs[:, 1]]) / len(pairs)
     return float((gradient * W).sum()), gradient  # the loss is linear while neighbours stay
 
 
@@ -75,13 +79,12 @@ def descend(side: Pair, pairs: np.ndarray, rate: float, config: Config, words: i
         config: ``knn``.
         words: So many of the most frequent words of either side are possible neighbours.
     """
-    a, b = side.x[pairs[:, 0]], side.y[pairs[:, 1]]
-    others = (side.x[:words], side.y[:words])
-    W = procrustes(a, b)
-    loss, gradient = loss_and_gradient(W, a, b, *others, config.knn)
+    how = (side.x, side.y, torch.from_numpy(pairs), config.knn, words)
+    W = procrustes(side.x[pairs[:, 0]], side.y[pairs[:, 1]])
+    loss, gradient = loss_and_gradient(W, *how)
     for _ in range(ROUNDS):
         trial = W - rate * gradient
-        trial_loss, trial_gradient = loss_and_gradient(trial, a, b, *others, config.knn)
+        trial_loss, trial_gradient = loss_and_gradient(trial, *how)
         if trial_loss <= loss:
             W, loss, gradient = trial, trial_loss, trial_gradient
         else:
