@@ -12,7 +12,7 @@ from tqdm import tqdm
 from demalib.config import Config
 from demalib.files import DataError
 from demalib.mapping import Mapping, Pair
-from demalib.retrieval import chunks, mean_top_cosine
+from demalib.retrieval import iter_products, mean_top_cosine
 
 MODES = ("s2t", "t2s", "union", "mutual")
 
@@ -55,8 +55,8 @@ def best_match(mapped: Tensor, targets: Tensor, knn: int = 10) -> tuple[Tensor, 
     forward = torch.empty(len(mapped), dtype=torch.long, device=mapped.device)
     best = torch.full((len(targets),), -torch.inf, dtype=mapped.dtype, device=mapped.device)
     backward = torch.zeros(len(targets), dtype=torch.long, device=mapped.device)
-    for part in chunks(len(mapped), len(targets)):
-        scores = (mapped[part] @ targets.T).mul_(2).sub_(r_src).sub_(r_tgt[part, None])
+    for part, cosines in iter_products(mapped, targets):
+        scores = cosines.mul_(2).sub_(r_src).sub_(r_tgt[part, None])
         forward[part] = scores.argmax(dim=1)
         value, row = scores.max(dim=0)
         better = value > best

@@ -91,6 +91,7 @@ def test_many_words_are_matched_by_their_near_ones(rng, monkeypatch):
 def test_small_chunks_change_nothing(small, monkeypatch):
     whole = expect(*small, 0.05, 2.0, 1.0)
     monkeypatch.setattr("demalib.retrieval.CHUNK_NUMBERS", 90)
+    monkeypatch.setattr("demalib.retrieval.CHUNK_ROWS", 1)
     torch.testing.assert_close(expect(*small, 0.05, 2.0, 1.0).cross, whole.cross)
 
 

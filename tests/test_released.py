@@ -39,7 +39,8 @@ def test_the_released_csls_d_without_faiss_rewards_hubs(spaces):
 @pytest.mark.parametrize("faiss", [True, False])
 def test_the_released_retriever_scores_as_the_released_code(spaces, faiss, monkeypatch):
     want = csls_d(*spaces, torch.arange(40), 0.02, faiss)
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)  # two or three rows at a time
+    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)
+    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 2)  # or three at a time
     way, metric = ReleasedRetriever(*spaces, faiss), Metric("csls-d", sigma2=0.02)
     got = torch.cat([s for _, s in way.iter_scores(torch.arange(40), metric)])
     torch.testing.assert_close(got[1:], want[1:])

@@ -24,7 +24,9 @@ def spaces(gen):
 
 def scores(mapped, targets, metric, rows=None):
     rows = torch.arange(len(mapped)) if rows is None else rows
-    return torch.cat([s for _, s in Retriever(mapped, targets, 5).iter_scores(rows, metric)])
+    return torch.cat(
+        [s.clone() for _, s in Retriever(mapped, targets, 5).iter_scores(rows, metric)]
+    )
 
 
 def test_csls_is_its_definition(spaces):
@@ -68,7 +70,8 @@ def test_inverted_softmax_is_a_softmax_over_source_words(spaces):
 @pytest.mark.parametrize("name", METRICS)
 def test_small_chunks_change_nothing(spaces, name, monkeypatch):
     whole = scores(*spaces, Metric(name))
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)  # two or three rows at a time
+    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)
+    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 2)  # or three at a time
     torch.testing.assert_close(scores(*spaces, Metric(name)), whole)
 
 
@@ -95,6 +98,17 @@ def test_translate_is_best_first_and_copes_with_few_targets(spaces):
 
 def test_the_most_frequent_words_have_finite_csls_d(spaces):
     assert torch.isfinite(scores(*spaces, Metric("csls-d"))).all()  # rank 1, not 0
+
+
+def test_products_are_made_in_one_tile(spaces, monkeypatch):
+    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 1)
+    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 7)  # and five at the end
+    mapped, targets = spaces
+    tiles = [(part, tile, tile.clone()) for part, tile in retrieval.iter_products(*spaces)]
+    assert [len(tile) for _, tile, _ in tiles] == [7, 7, 7, 7, 7, 5]
+    assert len({tile.data_ptr() for _, tile, _ in tiles}) == 1
+    for part, _, products in tiles:
+        torch.testing.assert_close(products, mapped[part] @ targets.T)
 
 
 def test_mean_top_cosine_of_a_single_neighbour(spaces):

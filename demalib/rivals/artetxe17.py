@@ -12,7 +12,7 @@ from torch import Tensor
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.retrieval import chunks
+from demalib.retrieval import iter_products
 from demalib.rivals.shared import Spaces, fit_both_ways
 
 THRESHOLD = 1e-6  # least gain of the mean similarity, released code
@@ -22,7 +22,7 @@ ROUNDS = 200  # never reached in practice; the paper has no bound
 
 def nearest(mapped: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The largest dot product with a target, and that target's row, for each word, each ``(n,)``."""
-    best = [(mapped[part] @ targets.T).max(dim=1) for part in chunks(len(mapped), len(targets))]
+    best = [cosines.max(dim=1) for _, cosines in iter_products(mapped, targets)]
     return torch.cat([b.values for b in best]), torch.cat([b.indices for b in best])
 
 

@@ -16,7 +16,7 @@ from torch.nn.functional import embedding_bag
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.retrieval import chunks
+from demalib.retrieval import iter_products
 from demalib.rivals.shared import Spaces, choose, fit_both_ways, train_rows
 
 RATES = (25.0, 1.0, 10.0, 50.0)  # the paper's candidates; that of the released example first
@@ -35,8 +35,8 @@ def neighbour_means(queries: Tensor, keys: Tensor, values: Tensor, knn: int) -> 
         knn: Neighbours k; all keys if there are fewer.
     """
     out = torch.empty_like(queries)
-    for part in chunks(len(queries), len(keys)):
-        found = (queries[part] @ keys.T).topk(min(knn, len(keys)), dim=1).indices
+    for part, products in iter_products(queries, keys):
+        found = products.topk(min(knn, len(keys)), dim=1).indices
         out[part] = embedding_bag(found, values, mode="mean")
     return out
 

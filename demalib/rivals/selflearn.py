@@ -16,7 +16,7 @@ from demalib.config import Config
 from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import induce_dictionary, procrustes
-from demalib.retrieval import chunks, mean_top_cosine
+from demalib.retrieval import iter_products, mean_top_cosine
 from demalib.rivals.msf import whitening
 from demalib.rivals.shared import require_words
 
@@ -74,8 +74,7 @@ def chance_dictionary(
     r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
     forward, backward = torch.zeros(n, dtype=torch.long), torch.zeros(m, dtype=torch.long)
     best, near_tgt, near_src = (torch.full((size,), -torch.inf) for size in (m, n, m))
-    for part in chunks(n, m):
-        scores = mapped[part] @ targets.T
+    for part, scores in iter_products(mapped, targets):
         near_tgt[part] = scores.amax(dim=1)
         near_src = torch.maximum(near_src, scores.amax(dim=0))
         scores.mul_(2).sub_(r_src).sub_(r_tgt[part, None])
