@@ -114,9 +114,12 @@ def dictionary_cosine(
 
 def dictionary_dot(mapped: Tensor, targets: Tensor, knn: int) -> float:
     """Mean dot product of each source vector and its best target under CSLS."""
-    targets = normalize(targets, dim=1)
-    forward, _ = best_match(mapped, targets, knn)
-    return float((mapped * targets[forward]).sum(dim=1).mean())
+    targets, best = normalize(targets, dim=1), []
+    r_src = mean_top_cosine(targets, mapped, knn)
+    for part, scores in iter_products(mapped, targets):
+        forward = scores.mul_(2).sub_(r_src).argmax(dim=1)  # r_T is the same for all targets
+        best.append((mapped[part] * targets[forward]).sum(dim=1))
+    return float(torch.cat(best).mean())
 
 
 def iter_refine(
