@@ -78,9 +78,9 @@ def test_the_plane_moves_source_words_only_and_ends_at_the_translation(ways):
 
 
 def test_unknown_words_are_told_with_what_to_do(ways):
-    with pytest.raises(DataError, match="did you mean src150"):
+    with pytest.raises(DataError, match="near spellings: src150"):
         ways[0].row("src1500")
-    with pytest.raises(DataError, match="a word of bb: turn the direction round"):
+    with pytest.raises(DataError, match="a word of bb: ask the other way round"):
         ways[0].row("tgt150")
     assert ways[0].row(" SRC150 ") == 150
 
