@@ -143,7 +143,7 @@ def table3(solver: str = "em", seed: int = 0) -> pd.DataFrame:
         ours: dict[str, Any] = {} if steps else _measure(config)
         state = f"not run: {'; '.join(steps)}" if steps else "measured"
         rows.append({"system": cell.system, "direction": cell.direction, "name": solver,
-                     "seeds": int(not steps), "paper": cell.value, **ours, "state": state})  # fmt: skip
+                     "seeds": int(not steps), "paper": cell.paper, **ours, "state": state})  # fmt: skip
     columns = ["system", "direction", "name", "seeds", "paper", "pearson", "low", "high",
                "spearman", "pairs", "coverage", "multiword", "oov", "difference", "state"]  # fmt: skip
     table = pd.DataFrame(rows).reindex(columns=columns)
