@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tempfile
 from dataclasses import replace
@@ -21,10 +20,9 @@ from demalib.refine import dictionary_cosine
 from demalib.retrieval import Metric
 from demalib.solvers import solver_named
 from demalib.store import load_embedding, save_embedding
-from demalib.vectors import Embedding
+from demalib.vectors import explain_unknown
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
-NEAR = 3  # spellings that are offered for a word that is not there
 BRIEF = ("pair", "solver", "seed", "vectors")  # settings that a description names anyway
 
 
@@ -108,12 +106,14 @@ def translate(
         raise DataError(f"k is the number of translations, at least 1; got {k}")
     words = [words] if isinstance(words, str) else list(words)
     src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
-    if unknown := [explain_unknown(word, src, tgt) for word in words if find(word, src) is None]:
-        raise DataError("; ".join(unknown))
+    rows = [src.find(word) for word in words]
+    if None in rows:
+        unknown = [w for w, row in zip(words, rows, strict=True) if row is None]
+        raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
     config = mapping.config
     sigma2 = config.sigma2_src if reverse else config.sigma2_tgt
     exact = Metric(metric, solver_named(config.solver).metric.beta, sigma2, config.tau)
-    way, rows = retrievers(mapping, pair, config.knn)[reverse], [find(word, src) for word in words]
+    way = retrievers(mapping, pair, config.knn)[reverse]
     scores, columns = way.translate(torch.tensor(rows, dtype=torch.long), exact, k)  # (Q, k)
     cosines = torch.einsum("qd,qkd->qk", way.mapped[rows], way.targets[columns])
     k = columns.shape[1]
@@ -127,21 +127,6 @@ def translate(
             "cosine": cosines.flatten().cpu().numpy(),
         }
     )
-
-
-def find(word: str, side: Embedding) -> int | None:
-    """The row of a word as it is, or else in lower case and with ``_`` for white space."""
-    folded = "_".join(word.split()).lower()
-    return side.index.get(word, side.index.get(folded))
-
-
-def explain_unknown(word: str, side: Embedding, other: Embedding) -> str:
-    """One line on a word that is not there: near spellings, or that the other side has it."""
-    near = difflib.get_close_matches("_".join(word.split()).lower(), side.words, NEAR)
-    tail = f"near spellings: {', '.join(near)}" if near else "no spelling comes near"
-    if find(word, other) is not None:
-        tail = f"it is a word of {other.lang}: ask the other way round; {tail}"
-    return f"{word!r} is not among the {len(side):,} words of {side.lang}; {tail}"
 
 
 def describe(folder: str | Path) -> dict[str, str]:

@@ -22,7 +22,7 @@ from demalib.retrieval import METRICS
 from demalib.solvers import SOLVERS, TABLED, solver_named
 from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
 from demalib.store import read_vectors
-from demalib.vectors import Policy
+from demalib.vectors import Policy, explain_unknown
 
 SWEPT = ("identical", "procrustes", "em")
 FEWEST_IDENTICAL = 10  # em found planted noisy spaces from ten words, not from one or three
@@ -224,12 +224,12 @@ def translate(args: argparse.Namespace) -> None:
     """Print the translations of the words that are known, then fail on those that are not."""
     mapping, pair = aligned.load_aligned(args.folder)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
-    known = [word for word in args.words if aligned.find(word, src) is not None]
+    known = [word for word in args.words if src.find(word) is not None]
     if known:
         table = aligned.translate(mapping, pair, known, args.k, args.metric, args.reverse)
         with pd.option_context("display.unicode.east_asian_width", True):
             print(table.to_string(index=False, float_format="{:.4f}".format))
-    if unknown := [aligned.explain_unknown(w, src, tgt) for w in args.words if w not in known]:
+    if unknown := [explain_unknown(w, src, tgt) for w in args.words if w not in known]:
         raise DataError("; ".join(unknown))
 
 

@@ -1,7 +1,7 @@
 """An aligned pair that one can walk through: widgets over :mod:`demalib.lookup`.
 
 The only module that needs ipywidgets. It computes nothing itself: every table and figure is a
-function of ``lookup`` or ``plots_words`` that also works without widgets.
+function of ``lookup`` or ``plots`` that also works without widgets.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from html import escape
 import ipywidgets as widgets
 import pandas as pd
 
-from demalib import fonts, plots_words
+from demalib import fonts, plots
 from demalib.config import REGISTRY_PAIRS, Config, preset
 from demalib.files import DataError
 from demalib.lookup import SHOWN, Way, around, clouds, hubs, look, neighbours, translations
 from demalib.pipeline import load_pair
-from demalib.plots_plane import Picture
 from demalib.solvers import SOLVERS
 
 COMPLETIONS = 5000  # most frequent words that are offered while one types
@@ -237,8 +236,8 @@ class Explorer:
             return
         langs, moment = (self.way.src.lang, self.way.tgt.lang), self.moment.value
         near, far = around(self.way, self.word, moment), clouds(self.way, moment)
-        axes = plots_words.around_and_clouds(near, far, langs, moment)
-        self.picture.value = Picture(axes).png
+        axes = plots.around_and_clouds(near, far, langs, moment)
+        self.picture.value = plots.Picture(axes).png
 
     def _state(self) -> tuple[str, str]:
         """The line when nothing is wrong, or what to know before trusting what is shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,8 @@ from demalib.files import DataError, plain_name, write_aside
 from demalib.formats import write_npz, write_word2vec_bin
 from demalib.mapping import Mapping, Pair
 from demalib.pipeline import retrievers
-from demalib.retrieval import Metric, Retriever, best_columns
+from demalib.refine import best_partners
+from demalib.retrieval import Metric, Retriever
 from demalib.vec import EXACT_DIGITS, write_vec
 
 
@@ -68,7 +69,7 @@ def write_dictionary(path: Path, way: Retriever, src: list[str], tgt: list[str])
     ``mutual`` is 1 where the source word is the best translation of its translation, too, in the
     same space; those pairs are the ones to trust.
     """
-    scores, forward, backward = best_pairs(way)
+    scores, forward, backward = best_partners(_scores(way))
     with write_aside(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
         for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
@@ -78,24 +79,10 @@ def write_dictionary(path: Path, way: Retriever, src: list[str], tgt: list[str])
             )
 
 
-def best_pairs(way: Retriever) -> tuple[Tensor, Tensor, Tensor]:
-    """The best partners of both sides under CSLS, in one pass over the scores.
-
-    Args:
-        way: N source words in the target space, and M target words.
-
-    Returns:
-        The score and the row of the best target of each source word, ``(N,)`` each, and the row
-        of the best source word of each target word, ``(M,)``.
-    """
-    n, m = len(way.mapped), len(way.targets)
-    found, best, backward = [], torch.full((m,), -torch.inf), torch.zeros(m, dtype=torch.long)
-    with tqdm(total=n, desc="dictionary", unit="word", disable=None) as bar:
-        for part, scores in way.iter_scores(torch.arange(n), Metric("csls")):
-            found.append(best_columns(scores, 1))
-            value, row = scores.max(dim=0)
-            backward = torch.where(value > best, row + part.start, backward)
-            best = torch.maximum(value, best)
+def _scores(way: Retriever) -> Iterator[tuple[slice, Tensor]]:
+    """Slices of all source words and their CSLS scores, ``(chunk, M)``, with a progress bar."""
+    rows = torch.arange(len(way.mapped))
+    with tqdm(total=len(rows), desc="dictionary", unit="word", disable=None) as bar:
+        for part, scores in way.iter_scores(rows, Metric("csls")):
+            yield part, scores
             bar.update(len(scores))
-    scores, forward = (torch.cat(parts)[:, 0] for parts in zip(*found, strict=True))
-    return scores, forward, backward

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from demalib.files import DataError, plain_name
-from demalib.sources import fetch_muse_lexicon
+from demalib.sources import fetch_muse_lexicon, find_muse
 from demalib.vectors import Embedding, Policy
 
 BUNDLED = resources.files("demalib") / "lexicons"
@@ -117,10 +117,7 @@ def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lex
     """
     plain_name(f"{src}-{tgt}")
     if source == "muse":
-        name, folder = f"{src}-{tgt}.{MUSE_SPLITS[split]}.txt", os.environ.get("DEMALIB_MUSE")
-        if folder:
-            return read_lexicon(_muse_file(Path(folder), name))
-        return read_lexicon(fetch_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
+        return read_lexicon(_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
     if source != "bundled":
         raise DataError(f"unknown lexicons {source!r}; use 'bundled' or 'muse'")
     if (BUNDLED / f"{src}-{tgt}.{split}.tsv").is_file():
@@ -130,15 +127,14 @@ def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lex
     raise DataError(f"no bundled lexicon for {src}-{tgt}; use lexicons 'muse'")
 
 
-def _muse_file(folder: Path, name: str) -> Path:
-    for path in (
-        folder / name,
-        folder / "crosslingual" / name,
-        folder / "crosslingual" / "dictionaries" / name,
-    ):
-        if path.is_file():
-            return path
-    known = sorted(p.name.split(".")[0] for p in folder.rglob("*.5000-6500.txt"))
+def _muse_lexicon(src: str, tgt: str, split: str) -> Path:
+    """MUSE's dictionary: in the folder that ``$DEMALIB_MUSE`` names, or else downloaded."""
+    folder, name = os.environ.get("DEMALIB_MUSE"), f"{src}-{tgt}.{split}.txt"
+    if not folder:
+        return fetch_muse_lexicon(src, tgt, split)
+    if path := find_muse(name):
+        return path
+    known = sorted(p.name.split(".")[0] for p in Path(folder).rglob("*.5000-6500.txt"))
     raise DataError(f"{folder}: no {name} in this MUSE folder; it has {', '.join(known) or 'none'}")
 
 

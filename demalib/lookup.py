@@ -6,8 +6,6 @@ and tested, where there are no widgets.
 
 from __future__ import annotations
 
-import difflib
-import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -23,7 +21,7 @@ from demalib.mapping import Pair
 from demalib.pipeline import retrievers
 from demalib.retrieval import Metric, Retriever, best_columns
 from demalib.solvers import solver_named
-from demalib.vectors import Embedding
+from demalib.vectors import Embedding, explain_unknown
 
 SHOWN = ("nn", "csls", "csls-d")
 HUB_QUERIES = 5000  # most frequent words whose lists of translations are searched for hubs
@@ -60,17 +58,10 @@ class Way:
 
     def row(self, word: str) -> int:
         """The row of a source word, or an error that a person can act on."""
-        word = unicodedata.normalize("NFC", word.strip())
-        for spelling in (word, word.lower()):
-            if spelling in self.src.index:
-                return self.src.index[spelling]
-        said = f"{word!r} is not among the {len(self.src):,} words of {self.src.lang}"
-        if word in self.tgt.index:
-            raise DataError(
-                f"{said}, but it is a word of {self.tgt.lang}: turn the direction round"
-            )
-        close = difflib.get_close_matches(word, self.src.words, n=3)
-        raise DataError(said + (f"; did you mean {', '.join(close)}?" if close else ""))
+        row = self.src.find(word)
+        if row is None:
+            raise DataError(explain_unknown(word, self.src, self.tgt))
+        return row
 
     def mapped(self, rows: Tensor, moment: str) -> Tensor:
         """Source words, ``(n,)`` rows, where a moment's map brings them: unit vectors, ``(n, d)``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -40,7 +40,7 @@ def orthogonal_factor(cross: Tensor) -> Tensor:
 
 
 def best_match(mapped: Tensor, targets: Tensor, knn: int = 10) -> tuple[Tensor, Tensor]:
-    """Each side's best partner under CSLS, computed in one pass over the scores.
+    """Each side's best partner under CSLS.
 
     Args:
         mapped: Unit source vectors in the target space, ``(N, d)``.
@@ -51,18 +51,36 @@ def best_match(mapped: Tensor, targets: Tensor, knn: int = 10) -> tuple[Tensor, 
         Row of the best target for each source word, ``(N,)``, and of the best source word for
         each target, ``(M,)``.
     """
+    return best_partners(_csls(mapped, targets, knn))[1:]
+
+
+def _csls(mapped: Tensor, targets: Tensor, knn: int) -> Iterator[tuple[slice, Tensor]]:
+    """Slices of the source words and their CSLS scores, ``(chunk, M)``; lengths are kept."""
     r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
-    forward = torch.empty(len(mapped), dtype=torch.long, device=mapped.device)
-    best = torch.full((len(targets),), -torch.inf, dtype=mapped.dtype, device=mapped.device)
-    backward = torch.zeros(len(targets), dtype=torch.long, device=mapped.device)
     for part, cosines in iter_products(mapped, targets):
-        scores = cosines.mul_(2).sub_(r_src).sub_(r_tgt[part, None])
-        forward[part] = scores.argmax(dim=1)
+        yield part, cosines.mul_(2).sub_(r_src).sub_(r_tgt[part, None])
+
+
+def best_partners(tiles: Iterable[tuple[slice, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    """The best partners of both sides, in one pass over the scores; the first of equal ones.
+
+    Args:
+        tiles: Slices of N source words, in order, and their scores against all M target words,
+            ``(chunk, M)``.
+
+    Returns:
+        The score and the row of the best target of each source word, ``(N,)`` each, and the row
+        of the best source word of each target word, ``(M,)``.
+    """
+    found, best, backward = [], -torch.inf, 0
+    for part, scores in tiles:
+        found.append(scores.max(dim=1))
         value, row = scores.max(dim=0)
         better = value > best
         best = torch.where(better, value, best)
         backward = torch.where(better, row + part.start, backward)
-    return forward, backward
+    scores, forward = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return scores, forward, backward
 
 
 def induce_dictionary(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,11 @@ from demalib.mapping import Mapping, Pair
 from demalib.pipeline import load_pair, retrievers
 from demalib.retrieval import Retriever
 from demalib.runs import run_dir
-from demalib.sources import MUSE_VECTORS, muse_dir
+from demalib.sources import MUSE_VECTORS, WORDSIM, find_muse, muse_dir
 from demalib.tables import command, paper_table
 from demalib.vectors import Embedding
 
 TRANSLATION, NEIGHBOUR, CHANCE = 2.0, 1.0, 0.0  # scores of graded pairs
-WORDSIM = "crosslingual/wordsim"  # where MUSE's own script puts the similarity files
 
 
 def graded_pairs(pair: Pair, lexicon: Lexicon, neighbour: int = 10, seed: int = 0) -> pd.DataFrame:
@@ -109,13 +107,8 @@ def correlation_interval(r: float, n: int) -> tuple[float, float]:
 
 
 def similarity_path(src: str, tgt: str) -> Path | None:
-    """The SemEval-2017 file of two languages below ``$DEMALIB_MUSE``, in MUSE's layout, if any."""
-    folder = Path(os.environ.get("DEMALIB_MUSE") or os.devnull)
-    for inside in (WORDSIM, "wordsim", "."):
-        path = folder / inside / f"{src}-{tgt}-SEMEVAL17.txt"
-        if path.is_file():
-            return path
-    return None
+    """The SemEval-2017 file of two languages in the user's own copy of MUSE, if any."""
+    return find_muse(f"{src}-{tgt}-SEMEVAL17.txt")
 
 
 def missing(config: Config) -> list[str]:
@@ -143,7 +136,7 @@ def table3(solver: str = "em", seed: int = 0) -> pd.DataFrame:
         ours: dict[str, Any] = {} if steps else _measure(config)
         state = f"not run: {'; '.join(steps)}" if steps else "measured"
         rows.append({"system": cell.system, "direction": cell.direction, "name": solver,
-                     "seeds": int(not steps), "paper": cell.value, **ours, "state": state})  # fmt: skip
+                     "seeds": int(not steps), "paper": cell.paper, **ours, "state": state})  # fmt: skip
     columns = ["system", "direction", "name", "seeds", "paper", "pearson", "low", "high",
                "spearman", "pairs", "coverage", "multiword", "oov", "difference", "state"]  # fmt: skip
     table = pd.DataFrame(rows).reindex(columns=columns)

@@ -145,11 +145,20 @@ def _explain_pip(stderr: str) -> str:
 
 
 MUSE_VECTORS = "fasttext/vectors-wiki/wiki.{}.vec"  # of a language, on MUSE's host and in the cache
+WORDSIM = "crosslingual/wordsim"  # where MUSE's own script puts the similarity files
+MUSE_FOLDERS = ("", "crosslingual", "crosslingual/dictionaries", "wordsim", WORDSIM)
 
 
 def muse_dir() -> Path:
     """Where downloads from MUSE's host are kept."""
     return cache_dir() / "muse"
+
+
+def find_muse(name: str) -> Path | None:
+    """A file of the user's own copy of MUSE, the folder that ``$DEMALIB_MUSE`` names, if any."""
+    folder = os.environ.get("DEMALIB_MUSE")
+    places = [Path(folder, inside, name) for inside in MUSE_FOLDERS] if folder else []
+    return next((path for path in places if path.is_file()), None)
 
 
 def fetch_muse_vectors(lang: str) -> Path:

@@ -33,10 +33,14 @@ MEANS = ["p@1", "low", "high", "copy", "queries", "coverage"]
 
 
 def paper_table(number: int) -> pd.DataFrame:
-    """Every cell of a table of the paper, 1 to 4, a row each; see ``results/paper/README.md``."""
+    """Every cell of a table of the paper, 1 to 4, a row each; see ``results/paper/README.md``.
+
+    Our figures stand beside its column ``paper``: the value, corrected where its source differs.
+    """
     path = project_root() / "results" / "paper" / f"table{number}.csv"
     empty = {"value": [""], "corrected_value": [""]}
-    return pd.read_csv(path, keep_default_na=False, na_values=empty)
+    table = pd.read_csv(path, keep_default_na=False, na_values=empty)
+    return table.assign(paper=table["corrected_value"].fillna(table["value"]))
 
 
 def measured(runs: Iterable[dict[str, Any]] | None = None, whole: bool = True) -> pd.DataFrame:
@@ -112,14 +116,14 @@ def beside_paper(number: int, figures: pd.DataFrame, solver: str = "em") -> pd.D
         solver: What stands for DeMa-BWE without refinement.
 
     Returns:
-        A row per row of the paper, direction and data: the paper's number (corrected where its
-        source differs), ours, their ``difference``, and ``state``: measured, or what to type.
+        A row per row of the paper, direction and data: the ``paper``'s number, ours, their
+        ``difference``, and ``state``: measured, or what to type.
     """
     names = OURS | dict.fromkeys(DEMA, solver)
     paper = paper_table(number).query("system in @names")
     back = paper["direction"].map(reverse_pair)
     paper = paper.assign(
-        name=paper["system"].map(names), paper=paper["corrected_value"].fillna(paper["value"]),
+        name=paper["system"].map(names),
         pair=paper["direction"].where(paper["direction"].isin(KNOWN), back),
     )[["system", "pair", "direction", "name", "retrieval", "paper"]]  # fmt: skip
     base = figures["name"].str.replace(r",(lexicons|vectors)=\w+", "", regex=True)
@@ -168,7 +172,7 @@ def ablations(runs: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """
     table = measured(runs, whole=False).query("retrieval == 'csls'")
     part = table["name"].str.extract(r"ablate=(\w+)", expand=False).fillna("nothing")
-    paper = paper_table(4).rename(columns={"value": "paper"})[["ablate", "direction", "paper"]]
+    paper = paper_table(4)[["ablate", "direction", "paper"]]
     table = table.assign(ablate=part).merge(paper, "left", ["ablate", "direction"])
     full = table[table["ablate"] == "nothing"].set_index("direction")
     for column, lost in (("p@1", "lost"), ("paper", "paper_lost")):
@@ -199,7 +203,6 @@ def rivals(pairs: Iterable[str], against: str = "em") -> pd.DataFrame:
         ``against`` with the bounds of a paired bootstrap; ``seconds`` of solving both directions.
     """
     printed = pd.concat([paper_table(number) for number in (1, 2)])
-    printed = printed.assign(paper=printed["corrected_value"].fillna(printed["value"]))
     printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
     rows = [row for pair in pairs for name in TABLED for row in _rival_rows(pair, name, against)]
     return pd.DataFrame(rows).merge(printed, "left", ["system", "direction"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +13,7 @@ import numpy as np
 from demalib.files import DataError
 
 NORMALISATION = ("unit", "center", "unit")  # Section 5.2, after Artetxe et al. (2018)
+NEAR = 3  # spellings that are offered for a word that is not there
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,10 @@ class Embedding:
         """Row of every word."""
         return {word: i for i, word in enumerate(self.words)}
 
+    def find(self, word: str) -> int | None:
+        """The row of a word in the first of its :func:`spellings` that is here, if any."""
+        return next((self.index[s] for s in spellings(word) if s in self.index), None)
+
     def head(self, n: int) -> Embedding:
         """The ``n`` most frequent words (0 keeps all)."""
         n = n or len(self)
@@ -133,6 +140,25 @@ class Embedding:
         read = self.report.get("read", len(self))
         tail = f" ({', '.join(parts)})" if parts else ""
         return f"{self.lang}: {len(self):,} of {read:,} words read, d = {self.dim}{tail}"
+
+
+def spellings(word: str) -> list[str]:
+    """How vocabularies may spell a typed word: as it is, composed (NFC), as one word, in lower case.
+
+    White space inside becomes ``_``, as in :class:`Policy`.
+    """
+    forms = [word, unicodedata.normalize("NFC", word)]
+    joined = ["_".join(form.split()) for form in forms]
+    return [*forms, *joined, *(form.lower() for form in joined)]
+
+
+def explain_unknown(word: str, side: Embedding, other: Embedding) -> str:
+    """One line on a word that is not there: near spellings, or that the other side has it."""
+    near = difflib.get_close_matches(spellings(word)[-1], side.words, NEAR)
+    tail = f"near spellings: {', '.join(near)}" if near else "no spelling comes near"
+    if other.find(word) is not None:
+        tail = f"it is a word of {other.lang}: ask the other way round; {tail}"
+    return f"{word!r} is not among the {len(side):,} words of {side.lang}; {tail}"
 
 
 def _run_steps(

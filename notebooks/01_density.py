@@ -48,7 +48,7 @@ import pandas as pd
 import torch
 
 import demalib
-from demalib import flow, plots, plots_plane, toy, train
+from demalib import flow, plots, toy, train
 from demalib.density import log_density, posterior, rank_log_prior, sample_mixture, word_weights
 from demalib.refine import orthogonal_factor
 
@@ -96,11 +96,11 @@ points, _ = sample_mixture(x, 600, narrow, weights, gen)
 grid = toy.grid(1.8)
 hills = log_density(grid, y, narrow, **by_frequency)
 
-left, right = axes = plots_plane.panels(2)[0]
-plots_plane.cloud(left, "English: 600 samples", samples=points, words=x, labels=src.words)
-french = {"words": y, "labels": tgt.words, "color": plots_plane.TGT}
-plots_plane.cloud(right, "French: log-density", hills, **french)
-plots_plane.Picture(axes)
+left, right = axes = plots.panels(2)[0]
+plots.cloud(left, "English: 600 samples", samples=points, words=x, labels=src.words)
+french = {"words": y, "labels": tgt.words, "color": plots.TGT}
+plots.cloud(right, "French: log-density", hills, **french)
+plots.Picture(axes)
 
 # %% [markdown]
 # **See:** on the left, many samples around *time*, *day* and *school*, the most frequent words, and
@@ -154,10 +154,10 @@ print("smallest singular value: {:.2f} with log|det W|, {:.2f} without".format(*
 
 # %%
 hills = log_density(grid, y, middle, **by_frequency)
-axes = plots_plane.panels(2)[0]
+axes = plots.panels(2)[0]
 for ax, (name, W), labels in zip(axes, ends.items(), (src.words, ()), strict=True):
-    plots_plane.cloud(ax, name, hills, samples=points @ W, words=x @ W, labels=labels)
-plots_plane.Picture(axes)
+    plots.cloud(ax, name, hills, samples=points @ W, words=x @ W, labels=labels)
+plots.Picture(axes)
 
 # %% [markdown]
 # **See:** English words and samples, mapped, on the French density. With the term the cloud keeps
@@ -179,7 +179,7 @@ for sigma2 in (0.003, 0.05, wide):
     points, _ = sample_mixture(x, 2000, sigma2, weights, gen)
     losses[f"σ² = {sigma2}"] = toy.landscape(turns, points, y, sigma2, **by_frequency)
 assert all(toy.degrees_apart(a, degrees) < 10 for a in losses.idxmin())
-plots_plane.Picture(plots_plane.landscapes(losses, degrees))
+plots.Picture(plots.landscapes(losses, degrees))
 
 # %% [markdown]
 # **See:** dots mark valleys, the dashed line the truth. Narrow Gaussians make a valley of every
@@ -214,11 +214,11 @@ losses["naive prior"] = toy.landscape(turns, points, y, middle, **by_frequency)
 
 # %%
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 3.4))
-plots_plane.curves(priors, "prior probability", left)
-plots_plane.curves(losses - losses.min(), "loss above its lowest (nats)", right, degrees)
+plots.curves(priors, "prior probability", left)
+plots.curves(losses - losses.min(), "loss above its lowest (nats)", right, degrees)
 left.set(xticks=(1, 5, 10, 15, 20), title="what a word expects")
 right.set(xticks=range(0, 361, 90), title=f"the loss over the angle, σ² = {middle}")
-plots_plane.Picture(left)
+plots.Picture(left)
 
 # %% [markdown]
 # **See:** left, the naive prior favours *temps* and *jour* whatever the sample; the rank prior
@@ -289,7 +289,7 @@ for solver, (path, unit, every, shown) in moments.items():
         off = toy.degrees_apart(toy.angle(path[k]), degrees)
         caption = f"{unit} {k % len(path) * every}: {off:.1f}° off"
         rows[solver][caption] = (x @ path[k]).numpy()
-plots_plane.Picture(plots_plane.frames(rows, y.numpy(), partners))
+plots.Picture(plots.moments(rows, y.numpy(), partners))
 
 # %% [markdown]
 # **See:** dots are mapped English words, rings French words, and a line joins a word to its

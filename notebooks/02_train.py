@@ -79,7 +79,7 @@ print(f"{seconds:.1f} s")
 
 # %%
 if len(mapping.history):
-    plots.record(mapping.history)
+    plots.history(mapping.history)
 
 # %% [markdown]
 # **See:** the solver's own record. It knows no translations: what it watches is the likelihood,

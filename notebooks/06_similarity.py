@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import demalib
-from demalib import plots, plots_tables, similarity, tables
+from demalib import plots, similarity, tables
 from demalib.retrieval import Retriever
 
 plots.style()
@@ -88,7 +88,7 @@ separation = pd.DataFrame(rows, columns=["map", "against", "auc", "low", "high"]
 # %%
 _, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
 for ax, name in zip(axes, ("no map", "em"), strict=True):
-    plots_tables.cosines(cosines[name], ax).set_title(name)
+    plots.cosines(cosines[name], ax).set_title(name)
 axes[1].set_ylabel("")
 legend = axes[1].legend(frameon=False)
 
@@ -101,7 +101,7 @@ legend = axes[1].legend(frameon=False)
 # translation has the higher cosine when both are drawn at random. Intervals resample queries.
 
 # %%
-axes = plots_tables.separation(separation)
+axes = plots.separation(separation)
 
 # %% [markdown]
 # **See:** the maps tell a translation from chance about 19 times in 20 and from a close neighbour

@@ -32,7 +32,7 @@ write = True  # keep the tables and the figure, unless that would lose figures
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from demalib import plots, plots_tables, runs, tables
+from demalib import plots, runs, tables
 from demalib.files import write_aside
 
 plots.style()
@@ -110,7 +110,7 @@ for (pair, *data), rows in both[both["seeds"] == 0].groupby(["pair", *tables.DAT
 # %%
 _, axes = plt.subplots(1, 2, figsize=(10, 5.2))
 for ax, (number, table) in zip(axes, ((1, table1), (2, table2)), strict=True):
-    plots_tables.beside_paper(table, ax=ax).set_title(f"Table {number}, CSLS, no refinement")
+    plots.beside_paper(table, ax=ax).set_title(f"Table {number}, CSLS, no refinement")
 figure = axes[0].figure
 found = [zip(*ax.get_legend_handles_labels(), strict=True) for ax in axes]
 keys = {label: key for pairs in found for key, label in pairs}

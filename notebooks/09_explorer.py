@@ -34,9 +34,8 @@ max_vocab = 3000  # most frequent words per side, 0 takes all of them
 import torch
 
 import demalib
-from demalib import lookup, plots, plots_words
+from demalib import lookup, plots
 from demalib.explorer import Explorer
-from demalib.plots_plane import Picture
 
 plots.style()
 config = demalib.preset(pair, solver=solver, max_vocab=max_vocab)
@@ -75,7 +74,7 @@ print(word, "→", ", ".join(found.loc[found["metric"] == "csls", "translation"]
 # %%
 def picture(moment):
     near, far = lookup.around(forward, word, moment), lookup.clouds(forward, moment)
-    return Picture(plots_words.around_and_clouds(near, far, config.langs, moment))
+    return plots.Picture(plots.around_and_clouds(near, far, config.langs, moment))
 
 
 picture("no map")
@@ -100,7 +99,7 @@ picture(forward.last())
 # %%
 pairs = torch.as_tensor(demalib.load_gold(config).forward.rows(words.src, words.tgt))
 met = lookup.meeting(forward, pairs)
-axes = plots_words.meeting(met)
+axes = plots.meeting(met)
 
 # %%
 first, last = met.iloc[0], met.iloc[-1]

@@ -38,7 +38,7 @@ import time
 import pandas as pd
 
 import demalib
-from demalib import evaluate, plots, plots_tables, runs, tables
+from demalib import evaluate, plots, runs, tables
 from demalib.files import write_aside
 
 plots.style()
@@ -129,7 +129,7 @@ shown[shown["direction"] == pair].set_index("name")[columns].round(1)
 # less than its paper gives it may well do better there.
 
 # %%
-axes = plots_tables.rivals(shown)
+axes = plots.rivals(shown)
 
 # %%
 if outcome == "written":

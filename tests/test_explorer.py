@@ -9,7 +9,7 @@ import pytest
 import torch
 from conftest import planted
 
-from demalib import explorer, fonts, lookup, plots, plots_words
+from demalib import explorer, fonts, lookup, plots
 from demalib.config import preset
 from demalib.explorer import Explorer
 from demalib.files import DataError
@@ -78,9 +78,9 @@ def test_the_plane_moves_source_words_only_and_ends_at_the_translation(ways):
 
 
 def test_unknown_words_are_told_with_what_to_do(ways):
-    with pytest.raises(DataError, match="did you mean src150"):
+    with pytest.raises(DataError, match="near spellings: src150"):
         ways[0].row("src1500")
-    with pytest.raises(DataError, match="a word of bb: turn the direction round"):
+    with pytest.raises(DataError, match="a word of bb: ask the other way round"):
         ways[0].row("tgt150")
     assert ways[0].row(" SRC150 ") == 150
 
@@ -112,13 +112,13 @@ def test_a_click_goes_there_and_back(shown):
 
 def test_the_slider_starts_at_the_end_and_changes_the_figure(shown, monkeypatch):
     assert shown.moment.value == "final map" and not shown.moment.disabled
-    drawn, picture, draw = [], shown.picture.value, plots_words.around_and_clouds
+    drawn, picture, draw = [], shown.picture.value, plots.around_and_clouds
 
     def keep(near, far, *rest):
         drawn.append((near, far))
         return draw(near, far, *rest)
 
-    monkeypatch.setattr(plots_words, "around_and_clouds", keep)
+    monkeypatch.setattr(plots, "around_and_clouds", keep)
     for moment in ("no map", "round 1"):
         shown.moment.value = moment
         pd.testing.assert_frame_equal(drawn[-1][0], lookup.around(shown.way, "src150", moment))
@@ -211,7 +211,7 @@ def test_everything_but_the_widgets_works_without_jupyter():
     code = """
 import sys
 sys.modules["ipywidgets"] = sys.modules["IPython"] = None
-import demalib, demalib.lookup, demalib.plots_words
+import demalib, demalib.lookup, demalib.plots
 assert "demalib.explorer" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -219,7 +219,7 @@ assert "demalib.explorer" not in sys.modules
 
 
 def test_the_figure_labels_each_word_once(ways):
-    axes = plots_words.around_and_clouds(
+    axes = plots.around_and_clouds(
         lookup.around(ways[0], "src150"), lookup.clouds(ways[0]), ("aa", "bb"), "final map"
     )
     texts = [text.get_text() for text in axes[0].texts]

@@ -5,6 +5,7 @@ from conftest import planted
 from demalib.config import REGISTRY_PAIRS
 from demalib.files import DataError
 from demalib.lexicon import BUNDLED, Lexicon, identical_pairs, load_lexicon, read_lexicon
+from demalib.sources import find_muse
 from demalib.vectors import Embedding, Policy
 
 
@@ -82,3 +83,13 @@ def test_muse_lexicons_come_from_a_folder(tmp_path, monkeypatch):
         load_lexicon("en", "xx", "test")
     with pytest.raises(DataError, match="unknown lexicons 'wiktionary'"):
         load_lexicon("en", "fr", "test", "wiktionary")
+
+
+@pytest.mark.parametrize("inside", ["", "crosslingual", "crosslingual/dictionaries", "wordsim"])
+def test_a_file_of_muse_is_found_wherever_its_layouts_have_it(inside, tmp_path, monkeypatch):
+    assert find_muse("file.txt") is None  # no folder is named
+    monkeypatch.setenv("DEMALIB_MUSE", str(tmp_path))
+    assert find_muse("file.txt") is None
+    (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+    (tmp_path / inside / "file.txt").touch()
+    assert find_muse("file.txt") == tmp_path / inside / "file.txt"

@@ -86,7 +86,7 @@ def test_public_names_exist_and_explain_themselves():
         assert getattr(demalib, name).__doc__, name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "demalib").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "demalib").rglob("*.py")), ids=lambda p: p.name)
 def test_modules_stay_small(path):
     assert len(path.read_text().splitlines()) <= 300
 

@@ -10,6 +10,7 @@ from demalib.mapping import make_pair
 from demalib.pipeline import follow_refinement
 from demalib.refine import (
     MODES,
+    best_partners,
     fit_identical,
     fit_procrustes,
     induce_dictionary,
@@ -112,3 +113,12 @@ def test_what_is_missing_is_said(rng):
         fit_procrustes(make_pair(src, tgt), Config(solver="procrustes"))
     with pytest.raises(DataError, match="aa has 16 dimensions, bb has 3"):
         make_pair(src, type(tgt)(tgt.words, np.ones((600, 3), np.float32), "bb"))
+
+
+def test_best_partners_are_those_of_the_whole_table_and_the_first_of_equal_ones(gen):
+    scores = torch.randint(0, 6, (9, 7), generator=gen).double()  # many are equal
+    tiles = [(part, scores[part]) for part in (slice(0, 4), slice(4, 8), slice(8, 9))]
+    found = best_partners(tiles)
+    want = (scores.amax(dim=1), *(scores.numpy().argmax(axis=axis) for axis in (1, 0)))
+    for ours, theirs in zip(found, want, strict=True):
+        assert ours.tolist() == theirs.tolist()

@@ -5,7 +5,7 @@ import pytest
 from conftest import planted
 
 from demalib.files import DataError
-from demalib.vectors import Embedding, Normalisation, Policy
+from demalib.vectors import Embedding, Normalisation, Policy, explain_unknown
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,22 @@ def test_unknown_step_and_misfit():
         Normalisation(("whiten",)).apply(np.ones((1, 2)))
     with pytest.raises(DataError, match="do not fit"):
         Embedding(["a"], np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("typed", "row"),
+    [("Été", 0), ("E\u0301te\u0301", 0), (" été ", 1), ("ÉTÉ", 1), ("new york", 2), ("e\u0301", 3),
+     ("E\u0301", 3), ("\u00e9", None)],
+)  # fmt: skip
+def test_a_typed_word_is_found_in_the_spelling_of_the_vocabulary(typed, row):
+    side = Embedding(["Été", "été", "new_york", "e\u0301"], np.eye(4, dtype=np.float32), "fr")
+    assert side.find(typed) == row
+
+
+def test_an_unknown_word_is_explained():
+    fr = Embedding(["chien", "chiens"], np.eye(2, dtype=np.float32), "fr")
+    en = Embedding(["dog", "chef"], np.eye(2, dtype=np.float32), "en")
+    said = "'Chein' is not among the 2 words of fr; near spellings: chien, chiens"
+    assert explain_unknown("Chein", fr, en) == said
+    said = "it is a word of en: ask the other way round; no spelling comes near"
+    assert explain_unknown("dog", fr, en).endswith(said)

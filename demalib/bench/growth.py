@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from demalib import plots, plots_tables
+from demalib import plots
 from demalib.bench.timing import peak_tensor_bytes, ratios
 from demalib.em import choose_sigma2, expect, expect_near
 from demalib.files import write_aside
@@ -95,7 +95,7 @@ def _draw_growth(name: str, seconds: dict[str, dict[int, float]]) -> dict[str, f
         line: float(np.polyfit(np.log(list(at)), np.log(list(at.values())), 1)[0])
         for line, at in seconds.items()
     }
-    ax = plots_tables.growth(seconds, slopes)
+    ax = plots.growth(seconds, slopes)
     with write_aside(project_root() / "results" / "figures" / f"growth_{name}.png") as aside:
         ax.figure.savefig(aside, format="png")
     return slopes

@@ -66,7 +66,7 @@ def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, float]:
 
 def _draw_solvers(curves: dict[str, list[dict[str, float]]]) -> None:
     plots.style()
-    ax = plots.solvers({name: pd.DataFrame(curve) for name, curve in curves.items()})
+    ax = plots.precision_over_time({name: pd.DataFrame(curve) for name, curve in curves.items()})
     out = project_root() / "results" / "figures" / "solvers.png"
     with write_aside(out) as aside:
         ax.figure.savefig(aside, format="png")

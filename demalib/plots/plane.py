@@ -1,43 +1,18 @@
-"""Figures of the world in the plane (:mod:`demalib.toy`): arrays in, Axes out, the style of plots."""
+"""Figures of the world in the plane (:mod:`demalib.toy`): its densities, losses and moments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from PIL import Image  # matplotlib brings it
 
 SRC, TGT = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
 # Where a label may stand: right, centre or left of its point, and so many typographic points above.
 PLACES = ((1, 0), (-1, 0), (0, 9), (0, -9), (1, 6), (1, -6), (-1, 6), (-1, -6))
-
-
-class Picture:
-    """A figure as a PNG of 128 colours, a third of the bytes, so that notebooks stay light.
-
-    It closes the figure; a notebook shows what stands last in a cell.
-
-    Args:
-        axes: Axes of the figure, one or several.
-    """
-
-    def __init__(self, axes: Axes | np.ndarray | list[Axes]):
-        figure, whole, small = np.ravel(axes)[0].figure, BytesIO(), BytesIO()
-        figure.savefig(whole, format="png")
-        plt.close(figure)
-        Image.open(whole).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
-        self.png = small.getvalue()
-
-    def _repr_png_(self) -> bytes:
-        return self.png
-
-    def __repr__(self) -> str:
-        return "a figure"
 
 
 def panels(columns: int, rows: int = 1, size: float = 4.2) -> np.ndarray:
@@ -157,7 +132,7 @@ def landscapes(table: pd.DataFrame, truth: float) -> list[Axes]:
     return list(axes[0])
 
 
-def frames(
+def moments(
     rows: dict[str, dict[str, np.ndarray]], targets: np.ndarray, partners: np.ndarray, reach=1.8
 ) -> np.ndarray:
     """Moments of several solvers: mapped words, joined to where their translations lie.
@@ -169,8 +144,8 @@ def frames(
         reach: The panels go from ``-reach`` to ``reach``.
     """
     axes = panels(max(map(len, rows.values())), len(rows), 2.5)
-    for line, (solver, moments) in zip(axes, rows.items(), strict=True):
-        for ax, (caption, mapped) in zip(line, moments.items(), strict=False):
+    for line, (solver, shown) in zip(axes, rows.items(), strict=True):
+        for ax, (caption, mapped) in zip(line, shown.items(), strict=False):
             joined = np.stack([mapped, targets[partners]], axis=1)  # (N, 2 ends, 2)
             ax.plot(*joined.transpose(2, 1, 0), color="0.75", linewidth=0.8, zorder=1)
             ax.scatter(*targets.T, s=22, facecolor="none", edgecolor=TGT, linewidth=1)

@@ -1,4 +1,4 @@
-"""Figures of words in a plane (:mod:`demalib.lookup`): data frames in, Axes out."""
+"""Figures of words and their translations in the space they share (:mod:`demalib.lookup`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,38 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from demalib.plots import label_points
+from demalib.plots.common import label_points
 
 SIDES = (("src", "o", "C0"), ("tgt", "s", "C1"))
 
 
-def words(
+def shared_space(points: pd.DataFrame, langs: tuple[str, str], ax: Axes | None = None) -> Axes:
+    """Words of two languages in one plane; a line joins each word and its translation.
+
+    Args:
+        points: A row per word with its translation: ``src`` and ``tgt``, the words, with their
+            places ``src_x``, ``src_y``, ``tgt_x`` and ``tgt_y``.
+        langs: Names of the two languages.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(8, 6))[1]
+    x, y = points[["src_x", "tgt_x"]].to_numpy().T, points[["src_y", "tgt_y"]].to_numpy().T
+    ax.plot(x, y, color="0.7", linewidth=1.2, zorder=1)
+    labels = []
+    for side, lang, marker, color in (("src", langs[0], "o", "C0"), ("tgt", langs[1], "s", "C1")):
+        at = points[[f"{side}_x", f"{side}_y"]].to_numpy()
+        ax.scatter(*at.T, s=36, marker=marker, color=color, label=lang, zorder=2)
+        labels += [(word, xy, color) for word, xy in zip(points[side], at, strict=True)]
+    ax.set(xlabel="first principal component", ylabel="second principal component")
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    ax.margins(0.1)
+    along = np.linspace(0, 1, 9)  # places on the lines, their ends too
+    lines = np.stack([np.outer(1 - along, p[0]) + np.outer(along, p[1]) for p in (x, y)], axis=-1)
+    label_points(ax, labels, lines.reshape(-1, 2))
+    return ax
+
+
+def joined_words(
     points: pd.DataFrame, langs: tuple[str, str], title: str = "", ax: Axes | None = None
 ) -> Axes:
     """Words of two languages in a plane; a line joins each source word and its translation.
@@ -52,9 +78,9 @@ def around_and_clouds(
     """A word's surroundings and the whole clouds at one moment of a run, side by side."""
     figure, axes = plt.subplots(1, 2, figsize=(11.6, 5.6), layout="constrained")
     figure.get_layout_engine().set(wspace=0.08)  # room for words at the edge
-    words(near, langs, f"around {near['word'].iloc[0]} · {moment}", axes[0])
+    joined_words(near, langs, f"around {near['word'].iloc[0]} · {moment}", axes[0])
     cosine = f"mean cosine of the pairs {far.attrs['cosine']:.2f}"
-    words(far, langs, f"words of all ranks · {cosine}", axes[1])
+    joined_words(far, langs, f"words of all ranks · {cosine}", axes[1])
     return list(axes)
 
 

@@ -1,15 +1,14 @@
-"""Figures of the tables: ours beside the paper's, and how similar words are (Tables 1 to 3)."""
+"""Figures of the tables (:mod:`demalib.tables`): ours beside the paper's, ablations, rivals."""
 
 from __future__ import annotations
 
 import textwrap
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from demalib.plots import arrow, error_bars, label_points
+from demalib.plots.common import arrow, error_bars, label_points
 
 LOST = 5  # percent, below which a system is listed, not labelled
 
@@ -44,43 +43,52 @@ def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | N
     return ax
 
 
-def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
-    """Histograms of cosines, a colour per kind of word pair, labelled at their tops.
+def ablations(table: pd.DataFrame) -> list[Axes]:
+    """Points of P@1 lost when a part is left out: ours as dots, the paper's as diamonds.
 
     Args:
-        groups: Cosines, (n,), by kind.
-        ax: Where to draw; a new figure if left out.
+        table: What :func:`demalib.tables.ablations` returned.
     """
-    ax = ax or plt.subplots(figsize=(4.6, 3))[1]
-    edges = np.linspace(-0.4, 1, 57)
-    for i, (kind, values) in enumerate(groups.items()):
-        share = 100 * np.histogram(values, edges)[0] / len(values)
-        ax.stairs(share, edges, fill=True, alpha=0.45, color=f"C{i}")
-        ax.stairs(share, edges, color=f"C{i}", label=kind)
-    ax.set(xlabel="cosine of the two words", ylabel="share of the pairs (%)", xlim=(-0.4, 1))
-    return ax
+    ways, rows = list(table["direction"].unique()), table[table["ablate"] != "nothing"]
+    parts = list(rows["ablate"].unique())
+    figure, axes = plt.subplots(1, len(ways), figsize=(1.2 + 2.5 * len(ways), 2.8), sharey=True,
+                                squeeze=False)  # fmt: skip
+    for ax, way in zip(axes[0], ways, strict=True):
+        some = rows[rows["direction"] == way]
+        at = [parts.index(part) for part in some["ablate"]]
+        error = error_bars(some, "p@1")
+        ax.errorbar(some["lost"], at, xerr=error, fmt="o", color="C0", capsize=3, label="ours")
+        ax.scatter(some["paper_lost"], at, marker="D", s=42, facecolors="none", edgecolors="0.2",
+                   label="the paper", zorder=3)  # fmt: skip
+        ax.axvline(0, color="0.4", linestyle="--", linewidth=1.2)
+        ax.set(title=arrow(way), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5))
+        ax.set_yticklabels([f"without {part}" for part in parts])
+    figure.supxlabel("P@1 lost against the full model (points)", fontsize=12)
+    keys = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    return list(axes[0])
 
 
-def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """AUC with intervals: a line per map, a colour per what translations are told apart from.
+def effects(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Differences of P@1 with 95 % intervals, a line for each: which of them is not zero?
 
     Args:
-        table: Columns ``map``, ``against``, ``auc``, ``low`` and ``high``, shares.
+        table: Columns ``difference`` (its name), ``direction``, ``effect``, ``low``, ``high``,
+            in points of P@1; drawn from top to bottom in this order.
         ax: Where to draw; a new figure if left out.
     """
-    ax = ax or plt.subplots(figsize=(6.4, 2.8))[1]
-    maps = list(table["map"].unique())
-    for i, (kind, some) in enumerate(table.groupby("against", sort=False)):
-        at = [maps.index(name) + 0.2 * (i - 0.5) for name in some["map"]]
-        error = error_bars(some, "auc")
-        ax.errorbar(some["auc"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3)
-        x, y = some["auc"].iloc[-1], len(maps) - 0.65
-        ax.text(x, y, kind, ha="center", va="top", fontsize=11, color=f"C{i}")
-    ax.axvline(0.5, color="0.4", linestyle="--", linewidth=1.2)
-    ax.text(0.5, -0.6, "coin toss", ha="center", va="bottom", fontsize=9, color="0.4")
-    ax.set(yticks=range(len(maps)), xlim=(0.4, 1.04), ylim=(len(maps) - 0.1, -0.6))
-    ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
-    ax.set_yticklabels(maps)
+    names = list(table["difference"].unique())
+    ax = ax or plt.subplots(figsize=(8, 1 + 0.45 * len(names)))[1]
+    ax.axvline(0, color="0.2", linewidth=1.2)
+    for i, (direction, rows) in enumerate(table.groupby("direction", sort=False)):
+        y = [names.index(name) + 0.3 * (i - 0.5) for name in rows["difference"]]
+        error = error_bars(rows, "effect")
+        ax.errorbar(rows["effect"], y, xerr=error, fmt="os"[i], color=f"C{i}", capsize=3)
+        label = f"{'●■'[i]} {arrow(direction)}"
+        ax.text(0.3 * i, 1.02, label, color=f"C{i}", transform=ax.transAxes)
+    ax.set(yticks=range(len(names)), ylim=(len(names) - 0.4, -0.6), xlabel="effect on P@1 (points)")
+    ax.set_yticklabels(names)
+    ax.grid(axis="y", visible=False)
     return ax
 
 
@@ -121,23 +129,3 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
         dots, kinds, title="learns from", loc="outside lower center", frameon=False, ncols=3
     )
     return list(axes[0])
-
-
-def growth(
-    seconds: dict[str, dict[int, float]], slopes: dict[str, float], ax: Axes | None = None
-) -> Axes:
-    """Seconds over words per side, both on logarithmic axes, a line each with its slope.
-
-    Args:
-        seconds: Seconds by size, by name.
-        slopes: Slopes of the lines, by name.
-        ax: Where to draw; a new figure if left out.
-    """
-    ax = ax or plt.subplots(figsize=(6, 4.2))[1]
-    for i, (name, at) in enumerate(seconds.items()):
-        ax.loglog(list(at), list(at.values()), "o-", color=f"C{i}")
-        label = f"{name}\nslope {slopes[name]:.2f}"
-        ax.annotate(label, (max(at), at[max(at)]), (8, 0), textcoords="offset points",
-                    color=f"C{i}", va="center", annotation_clip=False)  # fmt: skip
-    ax.set(xlabel="words per side", ylabel="seconds")
-    return ax

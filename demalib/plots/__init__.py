@@ -1,0 +1,27 @@
+"""Figures: data frames in, Axes out, one style. Many are named like what makes their data frame.
+
+One import serves them all: ``from demalib import plots``. Which module has what:
+
+- ``common``: the style, and what several figures need;
+- ``runs``: one run, its precision, history, refinement and hubs;
+- ``tables``: the paper's tables beside ours, ablations, effects, rivals;
+- ``similarity``: cosines of word pairs;
+- ``words``: words and their translations in the space they share;
+- ``plane``: the small world in the plane;
+- ``bench``: the benchmarks.
+"""
+
+from demalib.plots.bench import growth, precision_over_time
+from demalib.plots.common import Picture, style
+from demalib.plots.plane import SRC, TGT, cloud, curves, landscapes, moments, panels
+from demalib.plots.runs import by_frequency, history, hubness, precision, rounds
+from demalib.plots.similarity import cosines, separation
+from demalib.plots.tables import ablations, beside_paper, effects, rivals
+from demalib.plots.words import around_and_clouds, joined_words, meeting, shared_space
+
+__all__ = [
+    "SRC", "TGT", "Picture", "ablations", "around_and_clouds", "beside_paper", "by_frequency",
+    "cloud", "cosines", "curves", "effects", "growth", "history", "hubness", "joined_words",
+    "landscapes", "meeting", "moments", "panels", "precision", "precision_over_time", "rivals", "rounds",
+    "separation", "shared_space", "style",
+]  # fmt: skip

@@ -1,0 +1,153 @@
+"""Figures of one run: its precision, the history of its solver, its refinement, its hubs."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+
+from demalib.plots.common import arrow, error_bars
+
+
+def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Axes:
+    """P@1 by direction and metric with 95 % intervals; the copy baseline as a dashed line.
+
+    Args:
+        results: ``metrics.json``'s results: direction, then metric, then figures.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.2))[1]
+    metrics = list(next(iter(results.values())))
+    width, colors = 0.8 / len(metrics), sns.color_palette("colorblind")
+    for at, by_metric in enumerate(results.values()):
+        for i, (metric, r) in enumerate(by_metric.items()):
+            x, height = at + (i - (len(metrics) - 1) / 2) * width, 100 * r["p@1"]
+            low, high = (100 * v for v in r["ci95"])
+            label = metric.upper() if at == 0 else None
+            ax.bar(x, height, 0.9 * width, color=colors[i], label=label)
+            ax.errorbar(x, height, [[height - low], [high - height]], color="0.2", capsize=3)
+            ax.text(x, high + 1.5, f"{height:.1f}", ha="center", va="bottom", fontsize=10)
+        copy = 100 * r["copy"]
+        ax.hlines(copy, at - 0.45, at + 0.45, color="0.2", linestyle="--", linewidth=1.2)
+    ax.text(at + 0.47, copy, "copy", va="center", fontsize=9, color="0.2")
+    ax.set(
+        xticks=range(len(results)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.6, len(results) - 0.3)
+    )
+    ax.set_xticklabels([arrow(direction) for direction in results])
+    ax.grid(axis="x", visible=False)
+    ax.legend(frameon=False, ncols=2, loc="upper right")
+    return ax
+
+
+def history(frame: pd.DataFrame) -> list[Axes]:
+    """The history of a solver: one small panel for each of up to three of its columns.
+
+    Args:
+        frame: ``Mapping.history``, a row per round of EM or validation of the gradient loop.
+    """
+    time = "round" if "round" in frame else "step"
+    labels = {
+        "candidates": "effective candidates\nper word", "sigma2": "variance σ²",
+        "criterion": "mean cosine of the\ninduced dictionary", "density_xy": "density loss (nats)",
+        "cycle": "cycle loss", "identical": "identical-word loss",
+    }  # fmt: skip
+    shown = [name for name in labels if name in frame][:3]
+    _, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 2.6), squeeze=False)
+    for ax, name in zip(axes[0], shown, strict=True):
+        ax.plot(frame[time], frame[name], marker=".")
+        ax.set(xlabel=time, ylabel=labels[name])
+        if name == "candidates":
+            ax.set_yscale("log")
+    return list(axes[0])
+
+
+def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axes:
+    """P@1 over the frequency rank of the query, a line per direction, labelled at its end.
+
+    Args:
+        frames: What :func:`demalib.evaluate.by_frequency` returns, by direction.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.2))[1]
+    bins = max((list(frame["ranks"]) for frame in frames.values()), key=len)
+    ends = []
+    for i, (name, frame) in enumerate(frames.items()):
+        x = [bins.index(ranks) + 0.06 * (i - 0.5) for ranks in frame["ranks"]]
+        height = 100 * frame["p@1"]
+        error = [100 * side for side in error_bars(frame, "p@1")]
+        ax.errorbar(x, height, error, marker="o", capsize=3)
+        ends.append((height.iloc[-1], x[-1] + 0.1, arrow(name), f"C{i}"))
+    floor = 0.0
+    for at, x_end, name, color in sorted(ends):  # lowest first, each label clear of the last
+        floor = max(at, floor + 7)
+        ax.text(x_end, floor, name, va="center", color=color)
+    ax.set(xticks=range(len(bins)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.4, len(bins) - 0.3))
+    ax.set(xlabel="frequency rank of the query (1 = most frequent)", xticklabels=bins)
+    return ax
+
+
+def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> Axes:
+    """A line per ``name`` over the rounds of refinement, labelled at its end.
+
+    Args:
+        frame: Rows of :func:`demalib.pipeline.follow_refinement`, with a ``name`` for each line.
+        column: What to draw: ``p@1`` or ``gain``, with their intervals, ``pairs`` or ``cosine``.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.6))[1]
+    band = {"p@1": ("low", "high"), "gain": ("gain_low", "gain_high")}.get(column)
+    scale, level = (100 if band else 1), (frame["copy"].mean() if column == "p@1" else 0)
+    ends = [(100 * level, "copy" if level else "", "0.3")]
+    for i, (name, some) in enumerate(frame.groupby("name", sort=False)):
+        ax.plot(some["round"], scale * some[column], marker="o", markersize=4, color=f"C{i}")
+        if band:
+            low, high = (100 * some[end] for end in band)
+            ax.fill_between(some["round"], low, high, color=f"C{i}", alpha=0.15, linewidth=0)
+        ends.append((scale * some[column].iloc[-1], name, f"C{i}"))
+    ax.axhline(100 * level, color="0.3", linestyle="--", linewidth=1.2)
+    labels = {"p@1": "P@1 (%)", "gain": "gain over the start\n(points of P@1)",
+              "pairs": "pairs in its dictionary", "cosine": "their mean cosine"}  # fmt: skip
+    ax.set(xlabel="round", ylabel=labels[column], xticks=sorted(frame["round"].unique()))
+    ax.set_ylim(None if column == "gain" else 0, None)
+    _label_ends(ax, [end for end in ends if end[1]])
+    return ax
+
+
+def _label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Name lines (height, name, colour) at the right edge, moved apart where they meet."""
+    at = np.sort([height for height, _, _ in ends])
+    gap = 0.08 * np.ptp(ax.get_ylim())
+    for _ in range(200):  # neighbours push each other until all are clear
+        push = np.clip(gap - np.diff(at), 0, None) / 2
+        at[:-1] -= push
+        at[1:] += push
+    for height, (_, name, color) in zip(at, sorted(ends), strict=True):
+        place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+        text = ax.annotate(name, (1, height), (5, 0), va="center", color=color, **place)
+        text.set_annotation_clip(False)
+
+
+def hubness(counts: pd.DataFrame) -> list[Axes]:
+    """Histograms of the k-occurrence, a panel per metric, with skewness and the worst hub.
+
+    Args:
+        counts: What :func:`demalib.retrieval.k_occurrence` returned: a row per target word, named
+            in the index, and a column per metric.
+    """
+    width = 3.1 * counts.shape[1]
+    _, axes = plt.subplots(1, counts.shape[1], figsize=(width, 3), sharey=True, squeeze=False)
+    bins = np.arange(-0.5, counts.to_numpy().max() + 3, 3)
+    for ax, (name, column) in zip(axes[0], counts.items(), strict=True):
+        ax.hist(column, bins, color="C0")
+        most, word = column.max(), column.idxmax()
+        ax.axvline(most, color="C1", linewidth=1.2, ymax=0.35)
+        word = word if max(word) < "\u0250" else "worst hub"  # the font may know Latin only
+        ax.text(most, 0.37, word, color="C1", ha="right", transform=ax.get_xaxis_transform())
+        none = (column == 0).mean()
+        said = f"skewness {column.skew():.2f}\nhighest {most}\nin no list {none:.1%}"
+        ax.text(0.98, 0.97, said, ha="right", va="top", fontsize=11, transform=ax.transAxes)
+        ax.set(title=name.upper(), yscale="log", xlabel="lists that hold the word")
+    axes[0, 0].set_ylabel("target words")
+    return list(axes[0])
