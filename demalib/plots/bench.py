@@ -41,11 +41,16 @@ def growth(
         slopes: Slopes of the lines, by name.
         ax: Where to draw; a new figure if left out.
     """
-    ax = ax or plt.subplots(figsize=(6, 4.2))[1]
+    ax = ax or plt.subplots(figsize=(7.5, 4.2))[1]
+    sizes = sorted(set().union(*seconds.values()))
     for i, (name, at) in enumerate(seconds.items()):
         ax.loglog(list(at), list(at.values()), "o-", color=f"C{i}")
-        label = f"{name}\nslope {slopes[name]:.2f}"
-        ax.annotate(label, (max(at), at[max(at)]), (8, 0), textcoords="offset points",
-                    color=f"C{i}", va="center", annotation_clip=False)  # fmt: skip
+        away, side = (8, "left") if max(at) == sizes[-1] else (-8, "right")  # clear of the others
+        ax.annotate(f"{name}, slope {slopes[name]:.2f}", (max(at), at[max(at)]), (away, 0),
+                    textcoords="offset points", color=f"C{i}", ha=side, va="center",
+                    annotation_clip=False)  # fmt: skip
+    ax.set_xticks(sizes, [f"{size // 1000}k" for size in sizes])
+    ax.set_xticks([], minor=True)
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.set(xlabel="words per side", ylabel="seconds")
     return ax
