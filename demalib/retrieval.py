@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from demalib.device import free_bytes
+
 METRICS = ("nn", "isf", "csls", "csls-d")
-CHUNK_NUMBERS = 1 << 24  # numbers in one tile of scores: 64 MB in float32
+CHUNK_NUMBERS = 1 << 24  # numbers in one tile of scores, if memory allows: 64 MB in float32
 CHUNK_ROWS = 256  # rows that a tile has at least: thinner products take twice the time
 GROUP = 400  # words in a cluster, on average
 ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
@@ -46,8 +48,10 @@ class Metric:
 
 
 def chunks(n: int, width: int) -> Iterator[slice]:
-    """Slices of ``range(n)`` so that a tile of slice x width numbers stays bounded."""
-    step = max(CHUNK_ROWS, CHUNK_NUMBERS // max(1, width))
+    """Slices of ``range(n)`` so that four tiles of slice x width numbers fit into free memory."""
+    width = max(1, width)
+    step = max(CHUNK_ROWS, CHUNK_NUMBERS // width)
+    step = max(1, min(step, free_bytes() // (16 * width)))
     return (slice(lo, min(lo + step, n)) for lo in range(0, n, step))
 
 

@@ -100,6 +100,14 @@ def test_the_most_frequent_words_have_finite_csls_d(spaces):
     assert torch.isfinite(scores(*spaces, Metric("csls-d"))).all()  # rank 1, not 0
 
 
+def test_tiles_shrink_where_memory_is_short(monkeypatch):
+    assert [part.stop for part in retrieval.chunks(1000, 50)] == [1000]
+    monkeypatch.setattr(retrieval, "free_bytes", lambda: 16 * 50 * 400)
+    assert [part.stop for part in retrieval.chunks(1000, 50)] == [400, 800, 1000]
+    monkeypatch.setattr(retrieval, "free_bytes", lambda: 0)
+    assert [part.stop for part in retrieval.chunks(2, 50)] == [1, 2]
+
+
 def test_products_are_made_in_one_tile(spaces, monkeypatch):
     monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 1)
     monkeypatch.setattr(retrieval, "CHUNK_ROWS", 7)  # and five at the end

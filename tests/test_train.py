@@ -57,6 +57,17 @@ def test_ablations_drop_their_loss(pair, ablate, gone):
     assert ({"density_xy", "cycle", "identical"} - set(history.columns)) == ({gone} - {None})
 
 
+def test_products_of_rounded_factors_find_the_rotation_too(pair):
+    settings = {"steps": 400, "batch": 128, "validate_every": 400}
+    exact, rounded = (
+        fit_gradient(pair, changed(factors=factors, **settings))
+        for factors in ("float32", "bfloat16")
+    )
+    assert accuracy(pair, rounded) > 0.95 and not torch.equal(exact.W_xy, rounded.W_xy)
+    with pytest.raises(DataError, match="unknown factors 'int4'; use one of float32, bfloat16"):
+        fit_gradient(pair, changed(factors="int4"))
+
+
 def test_same_seed_same_maps_other_seed_other_maps(pair):
     first, second = fit_gradient(pair, SMALL), fit_gradient(pair, SMALL)
     assert torch.equal(first.W_xy, second.W_xy) and torch.equal(first.W_yx, second.W_yx)
