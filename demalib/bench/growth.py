@@ -69,23 +69,28 @@ def em(plain_up_to: int = 20_000) -> dict[str, Any]:
     """One sharp E-step over all words of either side: near pairs, and all pairs.
 
     Returns:
-        Seconds by size, the slopes of their logarithms, and the share left out by near pairs.
+        Seconds by size, the slopes of their logarithms, the share left out by near pairs, and
+        time and memory of near pairs relative to all pairs at the largest size that has both.
     """
-    seconds: dict[str, dict[int, float]] = {"near pairs": {}, "all pairs": {}}
-    omitted = {}
+    steps = {"near pairs": expect_near, "all pairs": expect}
+    seconds: dict[str, dict[int, float]] = {name: {} for name in steps}
+    omitted, ratio = {}, {}
     for n in SIZES:
         x, y = copies(n)
         how = (torch.eye(x.shape[1]), choose_sigma2(x, y, 2.0, 2.0), 2.0, 1.0)
-        runs = {"near pairs": expect_near, "all pairs": expect}
-        for name, step in runs.items():
-            if name == "all pairs" and n > plain_up_to:
-                continue
+        for name, step in steps.items() if n <= plain_up_to else [("near pairs", expect_near)]:
             start = time.perf_counter()
             found = step(x, y, *how)
             seconds[name][n] = time.perf_counter() - start
             omitted[n] = max(omitted.get(n, 0.0), found.omitted)
+        if n == plain_up_to:
+            peak = {
+                name: peak_tensor_bytes(partial(step, x, y, *how)) / 2**20
+                for name, step in steps.items()
+            }
+            ratio = ratios("near pairs", {name: seconds[name][n] for name in steps}, peak)
     slopes = _draw_growth("em", seconds)
-    return {"seconds": seconds, "slope": slopes, "omitted": omitted}
+    return {"seconds": seconds, "slope": slopes, "omitted": omitted, f"{plain_up_to}": ratio}
 
 
 def _draw_growth(name: str, seconds: dict[str, dict[int, float]]) -> dict[str, float]:

@@ -55,13 +55,13 @@ def _curve(fit: Callable, words: Pair, gold: Gold, config: Config) -> list[dict[
     return curve
 
 
-def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, float]:
+def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
     """When each solver first reaches the gradient loop's last mean P@1."""
     frames = {name: pd.DataFrame(curve).set_index("seconds") for name, curve in curves.items()}
     level = frames["gradient"].mean(axis=1).iloc[-1]
     first = {name: float(f.index[f.mean(axis=1) >= level].min()) for name, f in frames.items()}
     return {"level": float(level), "seconds_to_level": first,
-            "time_ratio": first["em"] / frames["gradient"].index[-1]}  # fmt: skip
+            "time_ratio": {"gradient": first["em"] / frames["gradient"].index[-1]}}  # fmt: skip
 
 
 def _draw_solvers(curves: dict[str, list[dict[str, float]]]) -> None:
