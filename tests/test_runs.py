@@ -1,10 +1,10 @@
-import multiprocessing
 import os
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+from conftest import at_once
 
 from demalib import DataError, Embedding, preset, runs, save_embedding
 from demalib.cli import main
@@ -104,12 +104,8 @@ def _build(folder: Path, log: Path) -> None:
 
 def test_of_two_processes_one_builds_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
-    folder, spawn = tmp_path / "runs/en-fr/em/0", multiprocessing.get_context("fork")
-    jobs = [spawn.Process(target=_build, args=(folder, tmp_path / "log")) for _ in range(4)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
+    folder = tmp_path / "runs/en-fr/em/0"
+    at_once(_build, [(folder, tmp_path / "log")] * 4)
     assert (tmp_path / "log").read_text() == "x" and runs.read_metrics(folder)["seed"]
     assert not list((tmp_path / "runs" / runs.UNFINISHED).rglob("*.lock"))
 
@@ -125,13 +121,7 @@ def _build_again(folder: Path, times: int) -> None:
 
 def test_lock_files_go_and_still_only_one_builds_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
-    folder, fork = tmp_path / "runs/en-fr/em/0", multiprocessing.get_context("fork")
-    jobs = [fork.Process(target=_build_again, args=(folder, 25)) for _ in range(4)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    assert [job.exitcode for job in jobs] == [0] * 4
+    at_once(_build_again, [(tmp_path / "runs/en-fr/em/0", 25)] * 4)
     assert [path.name for path in (tmp_path / "runs" / runs.UNFINISHED).rglob("*")] == [
         "en-fr", "em"
     ]  # fmt: skip
