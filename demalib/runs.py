@@ -6,6 +6,7 @@ A run is built under ``results/runs/.unfinished`` and renamed to its own place,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -129,23 +130,37 @@ def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) 
 
     Returns:
         Whether it was built.
+
+    Note:
+        The lock file goes when the run is in its place, so that who still holds a lost one finds it
+        finished; after a failure it stays beside the unfinished run.
     """
     work = work_dir(folder)
-    work.mkdir(parents=True, exist_ok=True)
+    work.parent.mkdir(parents=True, exist_ok=True)
+    lock = work.with_name(f"{work.name}.lock")
+    with FileLock(lock):  # a second process waits, then finds the run finished
+        built = _build_locked(folder, work, build, again)
+        with contextlib.suppress(OSError):
+            lock.unlink()  # while it is held: who waits for it notices, and locks a new one
+    return built
+
+
+def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again: bool) -> bool:
+    """What :func:`build_run` does while no other process can."""
     old = work.with_name(f".old-{work.name}")
-    with FileLock(f"{work}.lock"):  # a second process waits, then finds the run finished
-        if old.is_dir() and not folder.is_dir():
-            os.rename(old, folder)  # someone was killed between the two renames below
-        if (folder / "metrics.json").is_file() and not again:
-            return False
-        build(work)
-        read_metrics(work)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.is_dir():
-            os.rename(folder, old)
-        os.rename(work, folder)
-        shutil.rmtree(old, ignore_errors=True)
+    if old.is_dir() and not folder.is_dir():
+        os.rename(old, folder)  # someone was killed between the two renames below
+    if (folder / "metrics.json").is_file() and not again:
+        return False
+    work.mkdir(exist_ok=True)
+    build(work)
+    read_metrics(work)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.is_dir():
+        os.rename(folder, old)
+    os.rename(work, folder)
+    shutil.rmtree(old, ignore_errors=True)
     return True
 
 

@@ -1,4 +1,5 @@
 import http.server
+import multiprocessing
 import os
 import threading
 from pathlib import Path
@@ -48,6 +49,17 @@ def gen():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+def at_once(target, calls):
+    """Call a function in one process for each tuple of arguments, all at a time; none may fail."""
+    fork = multiprocessing.get_context("fork")
+    jobs = [fork.Process(target=target, args=args) for args in calls]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert [job.exitcode for job in jobs] == [0] * len(jobs)
 
 
 def planted(rng, n=600, d=16, noise=0.02, shared=100):

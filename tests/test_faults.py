@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from chaos import faults, world
 from chaos.soak import MEGABYTES, soak
+from conftest import at_once
 
 from demalib import runs
 from demalib.aligned import load_aligned
@@ -214,12 +215,7 @@ def test_of_two_builders_of_a_folder_one_wins_and_both_see_it_whole(tmp_path):
         parts = {(folder / name).read_text() for name in "ab"}
         os._exit(0 if len(parts) == 1 and len(parts.pop()) == 1000 else 1)
 
-    jobs = [fork.Process(target=work, args=(n,)) for n in range(4)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    assert [job.exitcode for job in jobs] == [0] * 4
+    at_once(work, [(number,) for number in range(4)])
     assert [p.name for p in tmp_path.iterdir() if p.name != "cache"] == ["entry"]
 
 

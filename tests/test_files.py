@@ -1,10 +1,10 @@
-import multiprocessing
 import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import at_once
 
 from demalib import sources
 from demalib.files import cache_dir
@@ -43,13 +43,8 @@ def _brought(log: Path, what: str) -> None:
 
 @pytest.mark.parametrize(("what", "times"), [("muse", 1), ("wheels", 4), ("parsed", 1)])
 def test_vectors_are_brought_once_per_machine(tmp_path, what, times):
-    log, fork = tmp_path / "log", multiprocessing.get_context("fork")
+    log = tmp_path / "log"
     (tmp_path / "aa.vec").write_text("1 2\na 1 1\n")
-    jobs = [fork.Process(target=_brought, args=(log, what)) for _ in range(4)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    assert [job.exitcode for job in jobs] == [0] * 4
+    at_once(_brought, [(log, what)] * 4)
     assert log.read_text() == "x" * times
     assert not list(cache_dir().rglob("*.lock"))

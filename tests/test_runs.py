@@ -1,10 +1,10 @@
-import multiprocessing
 import os
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+from conftest import at_once
 
 from demalib import DataError, Embedding, preset, runs, save_embedding
 from demalib.cli import main
@@ -104,13 +104,37 @@ def _build(folder: Path, log: Path) -> None:
 
 def test_of_two_processes_one_builds_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
-    folder, spawn = tmp_path / "runs/en-fr/em/0", multiprocessing.get_context("fork")
-    jobs = [spawn.Process(target=_build, args=(folder, tmp_path / "log")) for _ in range(4)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
+    folder = tmp_path / "runs/en-fr/em/0"
+    at_once(_build, [(folder, tmp_path / "log")] * 4)
     assert (tmp_path / "log").read_text() == "x" and runs.read_metrics(folder)["seed"]
+    assert not list((tmp_path / "runs" / runs.UNFINISHED).rglob("*.lock"))
+
+
+def _build_again(folder: Path, times: int) -> None:
+    def build(work: Path) -> None:
+        (work / "alone").touch(exist_ok=False)
+        write_json(work / "metrics.json", {})
+
+    for _ in range(times):
+        runs.build_run(folder, build, again=True)
+
+
+def test_lock_files_go_and_still_only_one_builds_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
+    at_once(_build_again, [(tmp_path / "runs/en-fr/em/0", 25)] * 4)
+    assert [path.name for path in (tmp_path / "runs" / runs.UNFINISHED).rglob("*")] == [
+        "en-fr", "em"
+    ]  # fmt: skip
+
+
+def test_a_failure_keeps_what_it_has_and_leaves_no_lock_held(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
+    folder = tmp_path / "runs/en-fr/em/0"
+    with pytest.raises(DataError, match="no figures here"):
+        runs.build_run(folder, lambda work: (work / "checkpoint").touch())
+    assert (runs.work_dir(folder) / "checkpoint").is_file() and not folder.exists()
+    assert runs.build_run(folder, lambda work: write_json(work / "metrics.json", {}))
+    assert (folder / "checkpoint").is_file()
 
 
 def test_unreadable_figures_say_so(tmp_path):

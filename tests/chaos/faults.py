@@ -147,7 +147,7 @@ def leftovers(seeds: int) -> list[str]:
         alive = [f"kernel {pid}" for pid in kernels if psutil.pid_exists(pid)]
         files = [str(path) for path in Path(temporary).rglob("*")]
         unfinished = [str(p) for p in (place / "results/runs/.unfinished").rglob("*")
-                      if p.is_file() and p.suffix != ".lock"]  # fmt: skip
+                      if p.is_file()]  # fmt: skip
         short = [] if len(kernels) == seeds else [f"{len(kernels)} kernels of {seeds}: {said}"]
         return alive + files + unfinished + short
 
