@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         args.call(args)
     except (DataError, OSError) as error:
-        print(f"demalib {args.command}: {error}", file=sys.stderr)
+        print(f"demalib {args.command}: {str(error) or repr(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -99,15 +99,17 @@ def connect(scheduler: str, workers: int = 0) -> Iterator[Client]:
         raise DataError(f"no Dask here ({error}); run: pip install 'demalib[cluster]'") from error
     if scheduler == "local":
         count = workers or min(2, CPU_COUNT)
-        with (
-            LocalCluster(
-                n_workers=count, threads_per_worker=1, host="127.0.0.1", memory_limit=0,
-                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
-                env={"DEMALIB_THREADS": max(1, CPU_COUNT // count)},
-            ) as cluster,
-            Client(cluster) as client,
-        ):  # fmt: skip
-            yield client
+        cluster = LocalCluster(
+            n_workers=count, threads_per_worker=1, host="127.0.0.1", memory_limit=0,
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
+            env={"DEMALIB_THREADS": max(1, CPU_COUNT // count)},
+        )  # fmt: skip
+        try:
+            with Client(cluster) as client:
+                yield client
+        finally:
+            with contextlib.suppress(TimeoutError):  # a slow goodbye is no failure of the sweep
+                cluster.close()
         return
     if "://" not in scheduler and not Path(scheduler).is_file():
         raise DataError(

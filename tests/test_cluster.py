@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import dask
@@ -118,18 +119,32 @@ def test_a_killed_worker_costs_only_its_run(notebook):
     assert len(workers) == 2
     heard = [c for pid in (sweep.pid, *workers) for c in psutil.Process(pid).net_connections()]
     assert {c.laddr.ip for c in heard if c.status == "LISTEN"} == {"127.0.0.1"}
-    seed, _, worker = started(notebook)[-1]
+    worker = started(notebook)[-1][2]
     os.kill(worker, signal.SIGKILL)
     out, _ = sweep.communicate(timeout=240)
     assert sweep.returncode == 0, out
     assert "dashboard: http://127.0.0.1:" in out and "done    12" in out
     assert finished(12) == set(range(12))
-    assert sorted(s for s, *_ in started(notebook)) == sorted([*range(12), seed])
+    again = Counter(s for s, *_ in started(notebook)) - Counter(range(12))
+    theirs = {s for s, _, by in started(notebook) if by == worker}
+    assert set(again) <= theirs and again.total() in (1, 2)  # one whose files were on their way
     assert_nothing_is_left(notebook)
 
     before = started(notebook)
     assert main(command(notebook, 12)) == 0
     assert started(notebook) == before
+
+
+def test_a_slow_goodbye_is_no_failure(monkeypatch):
+    close = LocalCluster.close
+
+    def slow(self, *args, **kwargs):
+        close(self, *args, **kwargs)
+        raise TimeoutError
+
+    monkeypatch.setattr(LocalCluster, "close", slow)
+    with cluster.connect("local", 1) as client:
+        assert client.submit(int, "7").result() == 7
 
 
 def test_a_killed_client_goes_on_where_it_was(notebook):
