@@ -119,15 +119,15 @@ def sweep(folder: Path, seeds: int = 2) -> str:
 
     path = folder / "train.ipynb"
     if not path.exists():
-        head = 'pair = "en-fr"\nsolver = "em"\nseed = 0\nrecipe = "laptop"\nablate = ""\n'
+        head = 'pair = "en-fr"\nsolver = "gradient"\nseed = 0\nrecipe = "laptop"\nablate = ""\n'
         head += 'max_vocab = 5000\nfolder = ""\n'
         new = nbformat.v4.new_code_cell
         cells = [new(head, metadata={"tags": ["parameters"]}), new(NOTEBOOK)]
         plain = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
         nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), path)
-    command("sweep", "--notebook", path, "--pairs", "en-fr", "--solvers", "em", "--seeds",
-            *range(seeds))  # fmt: skip
-    found = [folder / "results/runs/en-fr/em" / str(seed) for seed in range(seeds)]
+    command("sweep", "--notebook", path, "--pairs", "en-fr", "--solvers", "gradient",
+            "--seeds", *range(seeds))  # fmt: skip
+    found = [folder / "results/runs/en-fr/gradient" / str(seed) for seed in range(seeds)]
     assert all((place / "train.ipynb").is_file() for place in found)
     return digest(*((place / name).read_bytes() for place in found for name in
                     ("metrics.json", "part")))  # fmt: skip
@@ -234,6 +234,7 @@ def kill(name: str, times: int, seed: int, in_a_row: int = 3) -> Kills:
     with ground() as (folder, address):
         began = time.monotonic()
         want = finish(*start(job, fresh(folder, f"{name}-whole"), address))
+        assert "exit code" not in want, f"{name} fails even if nobody kills it"
         lasts = time.monotonic() - began
         while tally.injected < times and not tally.outside:
             place, kills = fresh(folder, f"{name}-{tally.injected}"), 0
