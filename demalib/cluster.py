@@ -7,6 +7,7 @@ writes results. A worker that dies is Dask's to replace; its folder too is clear
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -108,7 +109,8 @@ def connect(scheduler: str, workers: int = 0) -> Iterator[Client]:
             with Client(cluster) as client:
                 yield client
         finally:
-            with contextlib.suppress(TimeoutError):  # a slow goodbye is no failure of the sweep
+            # a slow goodbye is no failure of the sweep; before Python 3.11 there were two errors
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
                 cluster.close()
         return
     if "://" not in scheduler and not Path(scheduler).is_file():

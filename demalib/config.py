@@ -49,7 +49,7 @@ class Config:
         validate_every: Steps between validations, which are also checkpoints.
         patience: Validations without gain before stopping early; 0 never stops early.
         selection: What picks the best step: ``unsupervised``, ``supervised`` or ``last``.
-        factors: Numbers that the gradient solver's large products multiply: ``float32``, or
+        matmul_dtype: Numbers that the gradient solver's large products multiply: ``float32``, or
             ``bfloat16``, faster on a GPU; they are added up in float32 either way.
     """
 
@@ -84,7 +84,7 @@ class Config:
     validate_every: int = 100
     patience: int = 0
     selection: str = "last"
-    factors: str = "float32"
+    matmul_dtype: str = "float32"
 
     @property
     def langs(self) -> tuple[str, str]:

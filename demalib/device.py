@@ -49,7 +49,8 @@ def free_bytes() -> int:
     """Bytes of memory that the device has to spare."""
     device = pick()
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + unused  # torch keeps what it may need again
     if not MEMORY.is_file():  # not Linux: nothing is known, so nothing is held back
         return sys.maxsize
     fields = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())

@@ -28,11 +28,13 @@ from demalib.files import DataError
 from demalib.flow import random_orthogonal
 from demalib.mapping import Mapping, Pair, Watch
 from demalib.refine import dictionary_cosine, orthogonal_factor, procrustes
-from demalib.retrieval import Clusters, chunks, log_ranks
+from demalib.retrieval import log_ranks
+from demalib.tiles import Clusters
 
 PROBES = 300  # words that stand for all when the variance is chosen
 NEAR, GROUPS = 32, 8  # words kept, and groups of words searched, where near words are enough
 PLAIN = 20_000  # words per side up to which all pairs of them are looked at
+ROWS = 256  # rows of the table that are made at once: more would leave the cache
 RECORDED = 3000  # most frequent words whose dictionary gives the criterion of every round
 NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the last M-step
 
@@ -117,7 +119,8 @@ def expect(x: Tensor, y: Tensor, W: Tensor, sigma2: float, tau: float, beta: flo
     n, m = len(x), len(y)
     mapped, index, columns = x @ W / sigma2, torch.arange(n), torch.arange(m)
     table, top, rows = x.new_empty(n, m), x.new_empty(n), x.new_empty(n)
-    for part in chunks(n, 16 * m):  # tiles that stay in the cache
+    for lo in range(0, n, ROWS):
+        part = slice(lo, min(lo + ROWS, n))
         logits = torch.mm(mapped[part], y.T, out=table[part])
         logits += rank_penalty(index[part], columns, tau)
         top[part] = logits.amax(dim=1)

@@ -12,7 +12,8 @@ from tqdm import tqdm
 from demalib.config import Config
 from demalib.files import DataError
 from demalib.mapping import Mapping, Pair
-from demalib.retrieval import iter_products, mean_top_cosine
+from demalib.retrieval import mean_top_cosine
+from demalib.tiles import iter_products
 
 MODES = ("s2t", "t2s", "union", "mutual")
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from demalib.refine import dictionary_dot
-from demalib.retrieval import Metric, Retriever, chunks, mean_top_cosine
+from demalib.retrieval import Metric, Retriever, mean_top_cosine
+from demalib.tiles import chunks
 
 
 def criterion(mapped: Tensor, targets: Tensor, max_rank: int = 10_000, knn: int = 10) -> float:

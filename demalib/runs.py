@@ -6,7 +6,6 @@ A run is built under ``results/runs/.unfinished`` and renamed to its own place,
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
 
 from demalib.config import Config
-from demalib.files import DataError, display_path, plain_name, write_json, write_text
+from demalib.files import DataError, display_path, one_at_a_time, plain_name, write_json, write_text
 from demalib.mapping import Mapping
 from demalib.pipeline import align, judge_both, load_gold, load_pair, measure, record, retrievers
 
@@ -130,19 +128,10 @@ def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) 
 
     Returns:
         Whether it was built.
-
-    Note:
-        The lock file goes when the run is in its place, so that who still holds a lost one finds it
-        finished; after a failure it stays beside the unfinished run.
     """
     work = work_dir(folder)
-    work.parent.mkdir(parents=True, exist_ok=True)
-    lock = work.with_name(f"{work.name}.lock")
-    with FileLock(lock):  # a second process waits, then finds the run finished
-        built = _build_locked(folder, work, build, again)
-        with contextlib.suppress(OSError):
-            lock.unlink()  # while it is held: who waits for it notices, and locks a new one
-    return built
+    with one_at_a_time(work):  # a second process waits, then finds the run finished
+        return _build_locked(folder, work, build, again)
 
 
 def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again: bool) -> bool:

@@ -156,7 +156,7 @@ def fit_gradient(
         state.load(path, signature)
     draw, began = _sampler(pair, config, state.generator), time.perf_counter()
     done = state.history[-1]["seconds"] if state.history else 0.0
-    hint, factors = pair.hint(config), _factors(config)
+    hint, matmul_dtype = pair.hint(config), _matmul_dtype(config)
     if not len(hint[0]) and "identical" not in config.ablate:
         pair.require_identical()
     bar = tqdm(total=config.steps, initial=state.step, desc="gradient", unit="step", disable=None)
@@ -165,7 +165,7 @@ def fit_gradient(
             group["lr"] = learning_rate(config, state.step)
         loss, parts = total(
             *state.flows, *draw(), hint if len(hint[0]) else None, lam=config.cycle_weight, alpha=config.identical_weight,
-            tau=config.tau, ablate=config.ablate, reduction=config.reduction, matmul_dtype=factors,
+            tau=config.tau, ablate=config.ablate, reduction=config.reduction, matmul_dtype=matmul_dtype,
         )  # fmt: skip
         if not torch.isfinite(loss):
             _give_up(state, path, signature, parts)
@@ -191,12 +191,14 @@ def fit_gradient(
     return Mapping.of(maps["W_xy"], maps["W_yx"], pair, config, pd.DataFrame(state.history))
 
 
-def _factors(config: Config) -> torch.dtype | None:
-    """What ``config.factors`` names; None is the dtype of the vectors."""
+def _matmul_dtype(config: Config) -> torch.dtype | None:
+    """What ``config.matmul_dtype`` names; None is the dtype of the vectors."""
     known = {"float32": None, "bfloat16": torch.bfloat16}
-    if config.factors not in known:
-        raise DataError(f"unknown factors {config.factors!r}; use one of {', '.join(known)}")
-    return known[config.factors]
+    if config.matmul_dtype not in known:
+        raise DataError(
+            f"unknown matmul_dtype {config.matmul_dtype!r}; use one of {', '.join(known)}"
+        )
+    return known[config.matmul_dtype]
 
 
 def _sampler(

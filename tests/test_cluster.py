@@ -1,5 +1,6 @@
 """Sweeps on Dask: nothing is lost, doubled, broken or left over, whoever is killed."""
 
+import asyncio
 import hashlib
 import json
 import os
@@ -140,7 +141,7 @@ def test_a_slow_goodbye_is_no_failure(monkeypatch):
 
     def slow(self, *args, **kwargs):
         close(self, *args, **kwargs)
-        raise TimeoutError
+        raise asyncio.TimeoutError
 
     monkeypatch.setattr(LocalCluster, "close", slow)
     with cluster.connect("local", 1) as client:

@@ -57,7 +57,7 @@ def test_near_words_are_enough_when_all_are_near(small, tau):
 
 def test_what_near_words_leave_out_is_bounded(gen, monkeypatch):
     """Pair by pair: never too light, never heavier than the omitted shares allow."""
-    monkeypatch.setattr("demalib.retrieval.GROUP", 20)
+    monkeypatch.setattr("demalib.tiles.GROUP", 20)
     monkeypatch.setattr(em, "NEAR", 5)
     monkeypatch.setattr(em, "GROUPS", 2)
     x = torch.nn.functional.normalize(torch.randn(200, 6, generator=gen).double(), dim=1)
@@ -90,8 +90,7 @@ def test_many_words_are_matched_by_their_near_ones(rng, monkeypatch):
 
 def test_small_chunks_change_nothing(small, monkeypatch):
     whole = expect(*small, 0.05, 2.0, 1.0)
-    monkeypatch.setattr("demalib.retrieval.CHUNK_NUMBERS", 90)
-    monkeypatch.setattr("demalib.retrieval.CHUNK_ROWS", 1)
+    monkeypatch.setattr(em, "ROWS", 7)
     torch.testing.assert_close(expect(*small, 0.05, 2.0, 1.0).cross, whole.cross)
 
 

@@ -250,7 +250,7 @@ def test_exported_words_lie_where_transform_puts_raw_vectors(supervised):
 
 
 def test_the_dictionary_has_every_word_and_marks_mutual_pairs(supervised, monkeypatch):
-    monkeypatch.setattr("demalib.retrieval.CHUNK_NUMBERS", 3000 * 700)  # five chunks
+    monkeypatch.setattr("demalib.tiles.CHUNK_NUMBERS", 3000 * 700)  # five chunks
     mapping, pair = demalib.load_aligned("out")
     assert main(["export", "out", "--format", "dictionary"]) == 0
     lines = Path("out/fi-el.dictionary.tsv").read_text(encoding="utf-8").splitlines()

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from demalib import retrieval
+from demalib import tiles
 from demalib.refine import dictionary_cosine
 from demalib.released import ReleasedRetriever, criterion, csls_d
 from demalib.retrieval import Metric, Retriever, mean_top_cosine
@@ -19,7 +19,7 @@ def test_the_released_csls_d_is_ours_but_for_its_slips(spaces):
     x, y = (normalize(side, dim=1) for side in spaces)
     theirs = csls_d(x, y, torch.arange(40), 0.01)
     csls = torch.cat(
-        [s for _, s in Retriever(x, y, 10).iter_scores(torch.arange(40), Metric("csls"))]
+        [s.clone() for _, s in Retriever(x, y, 10).iter_scores(torch.arange(40), Metric("csls"))]
     )
     i, j = torch.arange(40).double()[:, None], torch.arange(50).double()  # from 0
     want = csls / 0.01 - (i.log() - j.log()).abs()
@@ -39,10 +39,10 @@ def test_the_released_csls_d_without_faiss_rewards_hubs(spaces):
 @pytest.mark.parametrize("faiss", [True, False])
 def test_the_released_retriever_scores_as_the_released_code(spaces, faiss, monkeypatch):
     want = csls_d(*spaces, torch.arange(40), 0.02, faiss)
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)
-    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 2)  # or three at a time
+    monkeypatch.setattr(tiles, "CHUNK_NUMBERS", 130)
+    monkeypatch.setattr(tiles, "CHUNK_ROWS", 2)  # or three at a time
     way, metric = ReleasedRetriever(*spaces, faiss), Metric("csls-d", sigma2=0.02)
-    got = torch.cat([s for _, s in way.iter_scores(torch.arange(40), metric)])
+    got = torch.cat([s.clone() for _, s in way.iter_scores(torch.arange(40), metric)])
     torch.testing.assert_close(got[1:], want[1:])
     best = got.argmax(dim=1)
     assert best[0] == 0 and (best[1:] != 0).all() and not got.isnan().any()

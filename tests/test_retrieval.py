@@ -4,16 +4,16 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from demalib import retrieval
+from demalib import retrieval, tiles
 from demalib.retrieval import (
     METRICS,
-    Clusters,
     Metric,
     Retriever,
     best_columns,
     k_occurrence,
     mean_top_cosine,
 )
+from demalib.tiles import Clusters
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_inverted_softmax_is_a_softmax_over_source_words(spaces):
 @pytest.mark.parametrize("name", METRICS)
 def test_small_chunks_change_nothing(spaces, name, monkeypatch):
     whole = scores(*spaces, Metric(name))
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 130)
-    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 2)  # or three at a time
+    monkeypatch.setattr(tiles, "CHUNK_NUMBERS", 130)
+    monkeypatch.setattr(tiles, "CHUNK_ROWS", 2)  # or three at a time
     torch.testing.assert_close(scores(*spaces, Metric(name)), whole)
 
 
@@ -98,25 +98,6 @@ def test_translate_is_best_first_and_copes_with_few_targets(spaces):
 
 def test_the_most_frequent_words_have_finite_csls_d(spaces):
     assert torch.isfinite(scores(*spaces, Metric("csls-d"))).all()  # rank 1, not 0
-
-
-def test_tiles_shrink_where_memory_is_short(monkeypatch):
-    assert [part.stop for part in retrieval.chunks(1000, 50)] == [1000]
-    monkeypatch.setattr(retrieval, "free_bytes", lambda: 16 * 50 * 400)
-    assert [part.stop for part in retrieval.chunks(1000, 50)] == [400, 800, 1000]
-    monkeypatch.setattr(retrieval, "free_bytes", lambda: 0)
-    assert [part.stop for part in retrieval.chunks(2, 50)] == [1, 2]
-
-
-def test_products_are_made_in_one_tile(spaces, monkeypatch):
-    monkeypatch.setattr(retrieval, "CHUNK_NUMBERS", 1)
-    monkeypatch.setattr(retrieval, "CHUNK_ROWS", 7)  # and five at the end
-    mapped, targets = spaces
-    tiles = [(part, tile, tile.clone()) for part, tile in retrieval.iter_products(*spaces)]
-    assert [len(tile) for _, tile, _ in tiles] == [7, 7, 7, 7, 7, 5]
-    assert len({tile.data_ptr() for _, tile, _ in tiles}) == 1
-    for part, _, products in tiles:
-        torch.testing.assert_close(products, mapped[part] @ targets.T)
 
 
 def test_mean_top_cosine_of_a_single_neighbour(spaces):
@@ -168,7 +149,7 @@ def lazily_and_not(monkeypatch, mapped, targets, rows, metric, k=10):
 @pytest.mark.parametrize("metric", [Metric("csls"), Metric("csls-d", sigma2=0.02)])
 @pytest.mark.parametrize("shortlist", [1, 8])
 def test_lazy_translations_are_those_of_brute_force(metric, shortlist, gen, monkeypatch):
-    monkeypatch.setattr(retrieval, "GROUP", 30)
+    monkeypatch.setattr(tiles, "GROUP", 30)
     monkeypatch.setattr(retrieval, "SHORTLIST", shortlist)
     x = torch.randn(900, 12, generator=gen, dtype=torch.float64)
     y = torch.cat([x[:500], x[:3].repeat(60, 1)])  # crowds around three words
@@ -183,7 +164,7 @@ def test_lazy_translations_are_those_of_brute_force(metric, shortlist, gen, monk
 
 
 def test_a_bound_is_never_above_what_it_bounds(gen, monkeypatch):
-    monkeypatch.setattr(retrieval, "GROUP", 20)
+    monkeypatch.setattr(tiles, "GROUP", 20)
     x, y = (normalize(torch.randn(n, 8, generator=gen), dim=1) for n in (700, 300))
     exact = mean_top_cosine(y, x, 10)
     bounds = [Clusters(x).near(y, 10, probes)[0].mean(dim=1) for probes in (1, 4, 10_000)]
@@ -199,7 +180,7 @@ def test_a_bound_is_never_above_what_it_bounds(gen, monkeypatch):
 
 def test_equal_scores_are_in_order_of_the_vocabulary(gen, monkeypatch):
     """Signs are added exactly in floating point, so that equal words have equal scores."""
-    monkeypatch.setattr(retrieval, "GROUP", 10)
+    monkeypatch.setattr(tiles, "GROUP", 10)
     signs = torch.randint(2, (80, 16), generator=gen).double() * 2 - 1
     x, y = signs, torch.cat([signs[:30].repeat(6, 1), signs])
     for metric in (Metric("nn"), Metric("csls")):

@@ -60,12 +60,14 @@ def test_ablations_drop_their_loss(pair, ablate, gone):
 def test_products_of_rounded_factors_find_the_rotation_too(pair):
     settings = {"steps": 400, "batch": 128, "validate_every": 400}
     exact, rounded = (
-        fit_gradient(pair, changed(factors=factors, **settings))
-        for factors in ("float32", "bfloat16")
+        fit_gradient(pair, changed(matmul_dtype=dtype, **settings))
+        for dtype in ("float32", "bfloat16")
     )
     assert accuracy(pair, rounded) > 0.95 and not torch.equal(exact.W_xy, rounded.W_xy)
-    with pytest.raises(DataError, match="unknown factors 'int4'; use one of float32, bfloat16"):
-        fit_gradient(pair, changed(factors="int4"))
+    with pytest.raises(
+        DataError, match="unknown matmul_dtype 'int4'; use one of float32, bfloat16"
+    ):
+        fit_gradient(pair, changed(matmul_dtype="int4"))
 
 
 def test_same_seed_same_maps_other_seed_other_maps(pair):

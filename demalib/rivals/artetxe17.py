@@ -12,8 +12,8 @@ from torch import Tensor
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.retrieval import iter_products
 from demalib.rivals.shared import Spaces, fit_both_ways
+from demalib.tiles import iter_products
 
 THRESHOLD = 1e-6  # least gain of the mean similarity, released code
 WORDS = 20_000  # most frequent words that make the dictionary; the paper takes all 200,000

@@ -16,8 +16,8 @@ from torch.nn.functional import embedding_bag
 from demalib.config import Config
 from demalib.mapping import Mapping, Pair
 from demalib.refine import procrustes
-from demalib.retrieval import iter_products
 from demalib.rivals.shared import Spaces, choose, fit_both_ways, train_rows
+from demalib.tiles import iter_products
 
 RATES = (25.0, 1.0, 10.0, 50.0)  # the paper's candidates; that of the released example first
 ROUNDS = 10  # released code and script
@@ -79,7 +79,7 @@ def descend(side: Pair, pairs: np.ndarray, rate: float, config: Config, words: i
         config: ``knn``.
         words: So many of the most frequent words of either side are possible neighbours.
     """
-    how = (side.x, side.y, torch.from_numpy(pairs), config.knn, words)
+    how = (side.x, side.y, torch.from_numpy(pairs).to(side.x.device), config.knn, words)
     W = procrustes(side.x[pairs[:, 0]], side.y[pairs[:, 1]])
     loss, gradient = loss_and_gradient(W, *how)
     for _ in range(ROUNDS):

@@ -16,9 +16,10 @@ from demalib.config import Config
 from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
 from demalib.refine import induce_dictionary, procrustes
-from demalib.retrieval import iter_products, mean_top_cosine
+from demalib.retrieval import mean_top_cosine
 from demalib.rivals.msf import whitening
 from demalib.rivals.shared import require_words
+from demalib.tiles import iter_products
 
 START_WORDS = 4000  # whose similarities are compared, released code
 WORDS = 20_000  # vocabulary cut-off of the last dictionary, Section 3.3
