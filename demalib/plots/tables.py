@@ -110,7 +110,7 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
         colors = [f"C{hints.index(hint)}" for hint in points["hint"]]
         ax.scatter(points["seconds"], points["p@1"], c=colors, s=36, zorder=3)
         ax.set(xscale="log", xlabel="seconds to solve", title=arrow(pair).replace("→", "↔"))
-        ax.set_xlim(0.01, 20_000)
+        ax.set_xlim(0.004, 20_000)
         ax.set_ylim(-3, done.groupby(["pair", "name"])["p@1"].mean().max() + 8)
         at = points[["seconds", "p@1"]].to_numpy()
         found = [
