@@ -20,7 +20,7 @@
 # **Claim.** Two files of word vectors and the words that both languages spell alike are enough to
 # translate about two of three words right, both ways, without a dictionary.
 #
-# *Reads* the vectors of a pair · *writes* nothing · *takes* about 30 seconds on two cores.
+# *Reads* the vectors of a pair · *writes* nothing · *takes* about 20 seconds on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # one of en-fr, en-ja, en-ru, fr-ja, fr-ru, ja-ru, or any of them turned round

@@ -21,7 +21,7 @@
 # differently: most of the frequent English words find their French ones.
 #
 # *Reads* the vectors of a pair · *writes* `results/runs/<pair>/<solver>/<seed>/` ·
-# *takes* about 30 seconds on two cores, a whole pair about two minutes.
+# *takes* about 20 seconds on two cores, a whole pair about one minute.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja, or one of the paper such as en-es

@@ -21,7 +21,7 @@
 # neighbours do, and nearly every word that hubs had shut out of the ten best comes back; CSLS-D
 # changes few answers more, and gains nothing by it.
 #
-# *Reads* the vectors of a pair · *writes* nothing · *takes* about 30 seconds on two cores.
+# *Reads* the vectors of a pair · *writes* nothing · *takes* about 25 seconds on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja, or one of the paper such as en-es

@@ -21,7 +21,7 @@
 # ten points and more in every mode, does nothing for a map that knows too little, and can take
 # points from a map learned from a good dictionary.
 #
-# *Reads* the vectors of two pairs · *writes* nothing · *takes* about 50 seconds on two cores.
+# *Reads* the vectors of two pairs · *writes* nothing · *takes* about 45 seconds on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # asked from the first language to the second, turn it for the other way

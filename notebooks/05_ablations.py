@@ -21,7 +21,7 @@
 # learns only what they say; the cycle loss and the rank prior change little.
 #
 # This is Table 4 of the paper, on real vectors. *Reads* the vectors of a pair · *writes* a run for
-# every row, and `results/tables/ablations_<solver>.csv` for whole pairs · *takes* about 50 seconds on two cores.
+# every row, and `results/tables/ablations_<solver>.csv` for whole pairs · *takes* about 45 seconds on two cores.
 
 # %% tags=["parameters"]
 pairs = "en-fr"  # pairs, separated by spaces

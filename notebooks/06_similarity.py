@@ -22,7 +22,7 @@
 # almost nothing.
 #
 # *Reads* the vectors of a pair, and for Table 3 finished runs and SemEval-2017 files · *writes*
-# `results/tables/table3.csv` · *takes* about 50 seconds on two cores.
+# `results/tables/table3.csv` · *takes* about 25 seconds on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja

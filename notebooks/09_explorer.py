@@ -21,7 +21,7 @@
 # after a few: over the rounds of EM the mean cosine of dictionary pairs rises from 0 to about 0.4,
 # while that of other words stays close to 0.
 #
-# *Reads* the vectors of a pair · *writes* nothing · *takes* about 30 seconds on two cores.
+# *Reads* the vectors of a pair · *writes* nothing · *takes* about 20 seconds on two cores.
 # `make app` shows the same page as an app, without code.
 
 # %% tags=["parameters"]
