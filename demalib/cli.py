@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 import time
 from dataclasses import asdict
@@ -49,6 +51,9 @@ def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
         args.call(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has enough, as ``head`` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (DataError, OSError) as error:
         print(f"demalib {args.command}: {str(error) or repr(error)}", file=sys.stderr)
         return 2
@@ -241,10 +246,8 @@ def evaluate(args: argparse.Namespace) -> None:
     backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
     gold, ways = pipeline.Gold(forward, backward), pipeline.retrievers(mapping, pair, config.knn)
     results = pipeline.measure(pipeline.judge_both(ways, pair, gold, config), gold)
-    if args.json:
-        print(json.dumps(results, indent=2, ensure_ascii=False))
-    else:
-        print(pipeline.results_table(results).to_string(index=False))
+    table = pipeline.results_table(results).to_string(index=False)
+    print(json.dumps(results, indent=2, ensure_ascii=False) if args.json else table)
 
 
 def export(args: argparse.Namespace) -> None:
@@ -292,8 +295,6 @@ def _literal(text: str) -> str | int | float | bool:
     if text in ("True", "False", "true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,15 @@ def supervised(folder):
 
 
 ALIGN = "align --src fi.vec --tgt el.vec --out out"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # found out at the end, or at the first line
+def test_a_reader_that_has_enough_is_no_error(supervised, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = [sys.executable, "-m", "demalib", "info", "out"]
+    told = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told.stdout.close()  # as ``head`` does after some lines
+    assert told.stderr.read() == b"" and told.wait() == 0
 
 
 def p_at_1(capsys):
