@@ -6,6 +6,7 @@ from demalib.config import Config
 from demalib.files import DataError
 from demalib.mapping import make_pair
 from demalib.pipeline import retrievers
+from demalib.refine import induce_dictionary
 from demalib.rivals import muse, nonadv, selflearn, sinkhorn, wsprocrustes
 from demalib.solvers import SOLVERS
 from demalib.vectors import Embedding
@@ -137,15 +138,22 @@ def test_similarity_profiles_ignore_rotation_and_order(gen):
     torch.testing.assert_close(selflearn.similarity_profiles((x @ q)[order]), want)
 
 
-def test_every_score_seen_gives_the_union_dictionary(gen):
+def test_every_score_seen_gives_the_best_of_both_sides(gen):
     x, y = (torch.nn.functional.normalize(s, dim=1) for s in torch.randn(2, 40, 5, generator=gen))
     found, objective = selflearn.chance_dictionary(x, y, 1.0, 10, gen)
-    want = selflearn.induce_dictionary(x, y, "union")
-    assert {tuple(p) for p in found.tolist()} == {tuple(p) for p in want.tolist()}
+    want = torch.cat([induce_dictionary(x, y, mode) for mode in ("s2t", "t2s")])
+    assert found.tolist() == want.tolist()
     cosine = x @ y.T
     assert objective == pytest.approx(float(cosine.amax(1).mean() + cosine.amax(0).mean()) / 2)
     some, _ = selflearn.chance_dictionary(x, y, 0.1, 10, gen)
     assert 0 < int((some != found).any(dim=1).sum()) <= 80
+
+
+def test_self_learning_counts_a_pair_twice_that_is_the_best_of_both_sides(rng):
+    pair = shaped(rng, n=150)
+    start = torch.from_numpy(pair.require_identical().copy())
+    found = selflearn.self_learn(pair, start, Config())
+    assert len(found) == 300 and len(torch.unique(found, dim=0)) < 200
 
 
 def test_reweighting_of_a_rotated_copy_keeps_every_cosine(gen):

@@ -15,7 +15,7 @@ from torch.nn.functional import normalize
 from demalib.config import Config
 from demalib.device import seeded
 from demalib.mapping import Mapping, Pair
-from demalib.refine import induce_dictionary, procrustes
+from demalib.refine import procrustes
 from demalib.retrieval import mean_top_cosine
 from demalib.rivals.msf import whitening
 from demalib.rivals.shared import require_words
@@ -49,14 +49,18 @@ def similarity_profiles(side: Tensor) -> Tensor:
 
 
 def start_dictionary(pair: Pair, knn: int) -> Tensor:
-    """Words with similar profiles, as the union of both directions under CSLS, ``(n, 2)``."""
+    """Best partners by profile under CSLS, of both sides, ``(2 n, 2)``."""
     n = min(START_WORDS, len(pair.x), len(pair.y))
     profiles = (similarity_profiles(side[:n]) for side in (pair.x, pair.y))
-    return induce_dictionary(*profiles, "union", n, knn)
+    return chance_dictionary(*profiles, 1.0, knn)[0]
 
 
 def chance_dictionary(
-    mapped: Tensor, targets: Tensor, keep: float, knn: int, generator: torch.Generator
+    mapped: Tensor,
+    targets: Tensor,
+    keep: float,
+    knn: int,
+    generator: torch.Generator | None = None,
 ) -> tuple[Tensor, float]:
     """Best CSLS partners of both sides, when each score is seen with probability ``keep``.
 
@@ -65,10 +69,11 @@ def chance_dictionary(
         targets: Unit target vectors, ``(m, d)``.
         keep: The probability p; each direction draws its own chances.
         knn: Neighbours k of CSLS.
-        generator: Source of the chances.
+        generator: Source of the chances; none are drawn if ``keep`` is 1.
 
     Returns:
-        Row numbers, ``(n + m, 2)``, and the objective: the mean cosine to the nearest neighbour,
+        Row numbers, ``(n + m, 2)``, which have a pair twice if it is the best of both sides
+        (Section 3.3 concatenates the two directions), and the objective: the mean cosine to the nearest neighbour,
         which chance does not touch, averaged over both directions.
     """
     n, m = len(mapped), len(targets)
@@ -91,7 +96,7 @@ def chance_dictionary(
     return torch.cat(pairs), float(near_tgt.mean() + near_src.mean()) / 2
 
 
-def _drop(scores: Tensor, keep: float, generator: torch.Generator) -> Tensor:
+def _drop(scores: Tensor, keep: float, generator: torch.Generator | None) -> Tensor:
     """The scores, most of them out of sight; 16 random bits each are enough, and fast."""
     if keep >= 1:
         return scores
@@ -103,14 +108,10 @@ def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
     """Alternate Procrustes and dictionary; p doubles whenever the objective stands still."""
     size = LAPTOP if config.recipe == "laptop" else PUBLISHED
     generator = seeded(config.seed)
-    x, y = pair.x[: size.words], pair.y[: size.words]
     keep, best, idle, spent = KEEP, -torch.inf, 0, 0
-    W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
     while True:
-        found, objective = chance_dictionary(
-            normalize(x @ W, dim=1), normalize(y, dim=1), keep, config.knn, generator
-        )
-        W = procrustes(x[found[:, 0]], y[found[:, 1]])
+        mapped, targets = _mapped(pair, found, size.words)
+        found, objective = chance_dictionary(mapped, targets, keep, config.knn, generator)
         spent, idle = spent + 1, 0 if objective >= best + THRESHOLD else idle + 1
         best = max(best, objective)
         if idle >= size.patience or spent >= size.rounds:
@@ -118,9 +119,14 @@ def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
                 break
             keep, idle, spent = min(1.0, GROWTH * keep), 0, 0
     for _ in range(WIDEN):
-        found = induce_dictionary(pair.x @ W, pair.y, "union", WORDS, config.knn)
-        W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
+        found, _ = chance_dictionary(*_mapped(pair, found, WORDS), 1.0, config.knn)
     return found
+
+
+def _mapped(pair: Pair, found: Tensor, words: int) -> tuple[Tensor, Tensor]:
+    """Unit vectors of the most frequent words, the source's under the dictionary's Procrustes."""
+    W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
+    return normalize(pair.x[:words] @ W, dim=1), normalize(pair.y[:words], dim=1)
 
 
 def spaces(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
