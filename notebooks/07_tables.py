@@ -33,7 +33,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from demalib import plots, runs, tables
-from demalib.files import write_aside
 
 plots.style()
 figures = tables.measured()
@@ -130,8 +129,7 @@ outcome = {name: tables.write_table(name, frame) for name, frame in frames.items
 for name, said in outcome.items():
     print(f"results/tables/{name}.csv {said}")
 if outcome and set(outcome.values()) == {"written"}:
-    with write_aside(runs.results_dir() / "figures" / "tables.png") as aside:
-        figure.savefig(aside, format="png")
+    plots.save(axes, runs.results_dir() / "figures" / "tables.png")
 
 # %% [markdown]
 # The claim, checked: a number with an interval, or a command, in every row.

@@ -39,7 +39,6 @@ import pandas as pd
 
 import demalib
 from demalib import evaluate, plots, runs, tables
-from demalib.files import write_aside
 
 plots.style()
 
@@ -133,8 +132,7 @@ axes = plots.rivals(shown)
 
 # %%
 if outcome == "written":
-    with write_aside(runs.results_dir() / "figures" / "rivals.png") as aside:
-        axes[0].figure.savefig(aside, format="png")
+    plots.save(axes, runs.results_dir() / "figures" / "rivals.png")
 
 # %% [markdown]
 # **See:** further up is better, further left is faster. Without any hint none of the systems gets

@@ -34,8 +34,8 @@ def shaped(rng, n=300, d=5, angle=1.0, noise=0.005, shared=30):
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     """Seconds instead of minutes; a step is a larger part of the way in 5 dimensions than in 300."""
-    monkeypatch.setattr(muse, "LAPTOP", muse.Size(300, 32, 2, 120))
-    monkeypatch.setattr(muse, "RATE", 0.3)
+    monkeypatch.setattr(muse, "LAPTOP", muse.Size(300, 32, 2, 120, 0.3))
+    monkeypatch.setattr(muse, "SPREAD", 1.0)
     monkeypatch.setattr(selflearn, "LAPTOP", selflearn.Size(300, 4, 20))
     monkeypatch.setattr(sinkhorn, "LAPTOP", sinkhorn.Size(300, 80, 3, 40, 40))
     monkeypatch.setattr(sinkhorn, "RATE", 2e-2)

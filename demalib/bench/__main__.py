@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from demalib.bench.control import control
 from demalib.bench.density import density
 from demalib.bench.growth import csls, em
 from demalib.bench.solvers import solvers
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "solvers": solvers,
     "em": em,
     "csls": csls,
+    "control": control,
 }
 
 

@@ -13,7 +13,6 @@ import torch
 from demalib import plots
 from demalib.config import Config, preset
 from demalib.em import fit_em
-from demalib.files import write_aside
 from demalib.mapping import Mapping, Pair
 from demalib.pipeline import Gold, judge_both, load_gold, load_pair, measure, retrievers
 from demalib.runs import project_root
@@ -67,6 +66,4 @@ def _sooner(curves: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
 def _draw_solvers(curves: dict[str, list[dict[str, float]]]) -> None:
     plots.style()
     ax = plots.precision_over_time({name: pd.DataFrame(curve) for name, curve in curves.items()})
-    out = project_root() / "results" / "figures" / "solvers.png"
-    with write_aside(out) as aside:
-        ax.figure.savefig(aside, format="png")
+    plots.save(ax, project_root() / "results" / "figures" / "solvers.png")

@@ -12,7 +12,7 @@ One import serves them all: ``from demalib import plots``. Which module has what
 """
 
 from demalib.plots.bench import growth, precision_over_time
-from demalib.plots.common import Picture, style
+from demalib.plots.common import Picture, save, style
 from demalib.plots.plane import SRC, TGT, cloud, curves, landscapes, moments, panels
 from demalib.plots.runs import by_frequency, history, hubness, precision, rounds
 from demalib.plots.similarity import cosines, separation
@@ -23,5 +23,5 @@ __all__ = [
     "SRC", "TGT", "Picture", "ablations", "around_and_clouds", "beside_paper", "by_frequency",
     "cloud", "cosines", "curves", "effects", "growth", "history", "hubness", "joined_words",
     "landscapes", "meeting", "moments", "panels", "precision", "precision_over_time", "rivals", "rounds",
-    "separation", "shared_space", "style",
+    "save", "separation", "shared_space", "style",
 ]  # fmt: skip

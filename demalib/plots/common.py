@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,6 +12,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from PIL import Image  # matplotlib brings it
 
+from demalib.files import write_aside
 from demalib.fonts import families
 
 
@@ -22,6 +24,12 @@ def style() -> None:
         "axes.spines.right": False, "figure.constrained_layout.use": True,
         "font.family": families(),
     })  # fmt: skip
+
+
+def save(axes: Axes | np.ndarray | list[Axes], path: Path) -> None:
+    """Write the figure of these axes as a PNG, whole or not at all."""
+    with write_aside(path) as aside:
+        np.ravel(axes)[0].figure.savefig(aside, format="png")
 
 
 def arrow(direction: str) -> str:
