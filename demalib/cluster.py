@@ -103,7 +103,7 @@ def connect(scheduler: str, workers: int = 0) -> Iterator[Client]:
         cluster = LocalCluster(
             n_workers=count, threads_per_worker=1, host="127.0.0.1", memory_limit=0,
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
-            env={"DEMALIB_THREADS": max(1, CPU_COUNT // count)},
+            env={"DEMALIB_THREADS": os.environ.get("DEMALIB_THREADS", max(1, CPU_COUNT // count))},
         )  # fmt: skip
         try:
             with Client(cluster) as client:

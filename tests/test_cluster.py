@@ -148,6 +148,12 @@ def test_a_slow_goodbye_is_no_failure(monkeypatch):
         assert client.submit(int, "7").result() == 7
 
 
+def test_threads_are_what_the_user_says(monkeypatch):
+    monkeypatch.setenv("DEMALIB_THREADS", "7")
+    with cluster.connect("local", 1) as client:
+        assert client.submit(cluster.share_of_cores).result() == 7
+
+
 def test_a_killed_client_goes_on_where_it_was(notebook):
     sweep = start(notebook, 6)
     wait_for(lambda: len(finished(6)) >= 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 import matplotlib.pyplot as plt
@@ -100,16 +101,19 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
     """
     done = table[table["seeds"] > 0]
     pairs, hints = list(done["pair"].unique()), ["identical", "none", "train"]
+    columns, rows = min(3, len(pairs)), math.ceil(len(pairs) / 3)
     figure, axes = plt.subplots(
-        1, len(pairs), figsize=(5.4 * len(pairs), 4.8), sharey=True, squeeze=False
+        rows, columns, figsize=(5.4 * columns, 0.4 + 4.4 * rows), sharey=True, squeeze=False
     )
-    for ax, pair in zip(axes[0], pairs, strict=True):
+    for ax in axes.flat[len(pairs) :]:
+        ax.remove()
+    for ax, pair in zip(axes.flat, pairs, strict=False):
         keys = ["name", "hint"]
         points = done[done["pair"] == pair].groupby(keys, sort=False)[["seconds", "p@1"]].mean()
         points = points.assign(seconds=points["seconds"].clip(lower=0.05)).reset_index()
         colors = [f"C{hints.index(hint)}" for hint in points["hint"]]
         ax.scatter(points["seconds"], points["p@1"], c=colors, s=36, zorder=3)
-        ax.set(xscale="log", xlabel="seconds to solve", title=arrow(pair).replace("→", "↔"))
+        ax.set(xscale="log", title=arrow(pair).replace("→", "↔"))
         ax.set_xlim(0.004, 20_000)
         ax.set_ylim(-3, done.groupby(["pair", "name"])["p@1"].mean().max() + 8)
         at = points[["seconds", "p@1"]].to_numpy()
@@ -122,10 +126,13 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
             text = f"below {LOST} %: " + ", ".join(lost["name"])
             ax.text(0.03, LOST + 1, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
                     fontsize=9, color="0.35")  # fmt: skip
-    axes[0, 0].set(ylabel="P@1 (%), mean of both directions")
+    for ax in axes[-1]:
+        ax.set(xlabel="seconds to solve")
+    for ax in axes[:, 0]:
+        ax.set(ylabel="P@1 (%), mean of both")
     kinds = ["words spelled alike", "no hint", "a dictionary"]
     dots = [plt.Line2D([], [], marker="o", ls="", color=f"C{i}") for i in range(3)]
     figure.legend(
         dots, kinds, title="learns from", loc="outside lower center", frameon=False, ncols=3
     )
-    return list(axes[0])
+    return list(axes.flat[: len(pairs)])
