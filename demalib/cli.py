@@ -54,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads the output has enough, as ``head`` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # what a shell says of a command that this ended; it may not be done
     except (DataError, OSError) as error:
         print(f"demalib {args.command}: {str(error) or repr(error)}", file=sys.stderr)
         return 2
@@ -133,9 +134,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = on_folder("evaluate", evaluate, "Measure an alignment against a dictionary.")
     sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
-    sub.add_argument(
-        "--reverse", help="test pairs, target word first (default: the same, reversed)"
-    )
+    sub.add_argument("--reverse", help="test pairs, target word first (default: those, turned)")
     sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     sub = on_folder("export", export, "Write both languages in one space, or a dictionary.")

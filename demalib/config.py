@@ -50,7 +50,7 @@ class Config:
         patience: Validations without gain before stopping early; 0 never stops early.
         selection: What picks the best step: ``unsupervised``, ``supervised`` or ``last``.
         matmul_dtype: Numbers that the gradient solver's large products multiply: ``float32``, or
-            ``bfloat16``, faster on a GPU; they are added up in float32 either way.
+            ``bfloat16``, faster on a GPU; they are added up in the vectors' own either way.
     """
 
     pair: str = "en-fr"

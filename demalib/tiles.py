@@ -16,7 +16,7 @@ GROUP = 400  # words in a cluster, on average
 
 
 def chunks(n: int, width: int) -> Iterator[slice]:
-    """Slices of ``range(n)`` so that four tiles of slice x width numbers fit into free memory."""
+    """Slices of ``range(n)`` so that four float32 tiles of slice x width fit into free memory."""
     width = max(1, width)
     step = max(CHUNK_ROWS, CHUNK_NUMBERS // width)
     step = max(1, min(step, free_bytes() // (16 * width)))

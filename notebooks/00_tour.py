@@ -92,10 +92,11 @@ j = ways[0].translate(i, Metric("csls"), k=1)[1][:, 0]
 both = torch.cat([ways[0].mapped[i], ways[0].targets[j]])
 both = both - both.mean(dim=0)
 axes_of_plane = torch.linalg.svd(both, full_matrices=False).Vh[:2]
-plane = (both @ axes_of_plane.T).reshape(2, -1, 2).permute(1, 0, 2).flatten(1)
-points = pd.DataFrame(plane, columns=["src_x", "src_y", "tgt_x", "tgt_y"])
-points["src"], points["tgt"] = asked, [words.tgt.words[column] for column in j]
-axes = plots.shared_space(points, config.langs)
+points = pd.DataFrame(both @ axes_of_plane.T, columns=["x", "y"])
+points["word"] = asked + [words.tgt.words[column] for column in j]
+points["side"] = ["src"] * len(asked) + ["tgt"] * len(asked)
+points["partner"] = points.index + len(asked)
+axes = plots.joined_words(points, config.langs)
 
 # %% [markdown]
 # **See:** nobody told the map that *dog* is *chien*. Families, colours, animals and the law each
@@ -143,6 +144,7 @@ wrong[["query", "answer", "gold"]]
 # | [07_tables](07_tables.ipynb) | all finished runs beside the paper's numbers (Tables 1, 2) |
 # | [08_fidelity](08_fidelity.ipynb) | where the released code departs from the paper |
 # | [09_explorer](09_explorer.ipynb) | any word, its translations, and the rounds that led there |
+# | [10_rivals](10_rivals.ipynb) | every other system of the paper's tables, on the same data |
 #
 # **Try next:** other words in `forward` and `picture`; `max_vocab = 0`, the whole vocabularies;
 # `pair = "en-ja"` with `max_vocab = 0`, two languages that hardly share a letter.

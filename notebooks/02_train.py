@@ -33,6 +33,7 @@ max_vocab = 5000  # most frequent words per side, 0 takes all of them
 exclude_test = False  # leave identical words of the test lexicon out of the hint
 vectors = ""  # registry, or muse for the paper's; what the pair has if empty
 lexicons = ""  # dictionaries, bundled or muse, likewise
+matmul_dtype = "float32"  # of the loop's large products, or bfloat16, faster on a GPU
 folder = ""  # where to keep this run, its own place in results if empty
 
 # %%
@@ -46,6 +47,7 @@ plots.style()
 config = demalib.preset(
     pair, recipe, solver=solver, seed=seed, ablate=ablate, max_vocab=max_vocab,
     exclude_test=exclude_test, vectors=vectors, lexicons=lexicons,
+    matmul_dtype=matmul_dtype,
 )  # fmt: skip
 config
 

@@ -72,7 +72,7 @@ tables.ablations_wide(table)
 axes = plots.ablations(table)
 
 # %% [markdown]
-# **See:** dots are ours with the interval over queries, diamonds the paper's; further right is
+# **See:** dots are ours with the interval of the ablated P@1 over queries, diamonds the paper's; further right is
 # worse. Nothing is found without the identical words, in the paper and here. Without the density
 # both lose more forward than back. The cycle loss and the rank prior make no difference that the
 # intervals could show; the paper's own differences, half a point, are as small.

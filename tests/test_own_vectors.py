@@ -81,12 +81,13 @@ ALIGN = "align --src fi.vec --tgt el.vec --out out"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])  # found out at the end, or at the first line
-def test_a_reader_that_has_enough_is_no_error(supervised, unbuffered, monkeypatch):
+@pytest.mark.parametrize("command", ["info out", f"{ALIGN} --lexicon train.txt"])
+def test_a_reader_that_has_enough_ends_the_command(supervised, command, unbuffered, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    command = [sys.executable, "-m", "demalib", "info", "out"]
+    command = [sys.executable, "-m", "demalib", *command.split()]
     told = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     told.stdout.close()  # as ``head`` does after some lines
-    assert told.stderr.read() == b"" and told.wait() == 0
+    assert told.stderr.read() == b"" and told.wait() == 141
 
 
 def p_at_1(capsys):

@@ -17,11 +17,11 @@ from demalib.plots.plane import SRC, TGT, cloud, curves, landscapes, moments, pa
 from demalib.plots.runs import by_frequency, history, hubness, precision, rounds
 from demalib.plots.similarity import cosines, separation
 from demalib.plots.tables import ablations, beside_paper, effects, rivals
-from demalib.plots.words import around_and_clouds, joined_words, meeting, shared_space
+from demalib.plots.words import around_and_clouds, joined_words, meeting
 
 __all__ = [
     "SRC", "TGT", "Picture", "ablations", "around_and_clouds", "beside_paper", "by_frequency",
     "cloud", "cosines", "curves", "effects", "growth", "history", "hubness", "joined_words",
     "landscapes", "meeting", "moments", "panels", "precision", "precision_over_time", "rivals", "rounds",
-    "save", "separation", "shared_space", "style",
+    "save", "separation", "style",
 ]  # fmt: skip

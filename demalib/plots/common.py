@@ -66,6 +66,22 @@ def label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.
             text.remove()
 
 
+def label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Name lines (height, name, colour) at the right edge, moved apart where they meet."""
+    ends = sorted(ends)
+    at = np.array([height for height, _, _ in ends])
+    lines = np.array([1 + name.count("\n") for _, name, _ in ends])
+    gap = 0.04 * np.ptp(ax.get_ylim()) * (lines[:-1] + lines[1:])
+    for _ in range(200):  # neighbours push each other until all are clear
+        push = np.clip(gap - np.diff(at), 0, None) / 2
+        at[:-1] -= push
+        at[1:] += push
+    for height, (_, name, color) in zip(at, ends, strict=True):
+        place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+        text = ax.annotate(name, (1, height), (5, 0), va="center", color=color, **place)
+        text.set_annotation_clip(False)
+
+
 class Picture:
     """A figure as a PNG of 128 colours, a third of the bytes, so that notebooks stay light.
 

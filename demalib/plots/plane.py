@@ -10,6 +10,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+from demalib.plots.common import label_ends
+
 SRC, TGT = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
 # Where a label may stand: right, centre or left of its point, and so many typographic points above.
 PLACES = ((1, 0), (-1, 0), (0, 9), (0, -9), (1, 6), (1, -6), (-1, 6), (-1, -6))
@@ -109,11 +111,8 @@ def curves(
     if truth is not None:
         ax.axvline(truth, color="0.3", linestyle="--", linewidth=1)
     ax.set(xlabel=table.index.name, ylabel=ylabel, xlim=(at[0], at[-1]))
-    floor, gap = -np.inf, 0.08 * np.ptp(ax.get_ylim())
-    for end, name, color in sorted(ends) if len(ends) > 1 else []:
-        floor = max(end, floor + gap * (1 + name.count("\n")))
-        ax.annotate(name, (at[-1], floor), (6, 0), textcoords="offset points", color=color,
-                    va="center", fontsize=10, annotation_clip=False)  # fmt: skip
+    if len(ends) > 1:
+        label_ends(ax, ends)
     return ax
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from demalib.plots.common import arrow, error_bars
+from demalib.plots.common import arrow, error_bars, label_ends
 
 
 def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Axes:
@@ -78,13 +78,10 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
         height = 100 * frame["p@1"]
         error = [100 * side for side in error_bars(frame, "p@1")]
         ax.errorbar(x, height, error, marker="o", capsize=3)
-        ends.append((height.iloc[-1], x[-1] + 0.1, arrow(name), f"C{i}"))
-    floor = 0.0
-    for at, x_end, name, color in sorted(ends):  # lowest first, each label clear of the last
-        floor = max(at, floor + 7)
-        ax.text(x_end, floor, name, va="center", color=color)
-    ax.set(xticks=range(len(bins)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.4, len(bins) - 0.3))
+        ends.append((height.iloc[-1], arrow(name), f"C{i}"))
+    ax.set(xticks=range(len(bins)), ylabel="P@1 (%)", ylim=(0, 100), xlim=(-0.4, len(bins) - 0.6))
     ax.set(xlabel="frequency rank of the query (1 = most frequent)", xticklabels=bins)
+    label_ends(ax, ends)
     return ax
 
 
@@ -111,22 +108,8 @@ def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> 
               "pairs": "pairs in its dictionary", "cosine": "their mean cosine"}  # fmt: skip
     ax.set(xlabel="round", ylabel=labels[column], xticks=sorted(frame["round"].unique()))
     ax.set_ylim(None if column == "gain" else 0, None)
-    _label_ends(ax, [end for end in ends if end[1]])
+    label_ends(ax, [end for end in ends if end[1]])
     return ax
-
-
-def _label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Name lines (height, name, colour) at the right edge, moved apart where they meet."""
-    at = np.sort([height for height, _, _ in ends])
-    gap = 0.08 * np.ptp(ax.get_ylim())
-    for _ in range(200):  # neighbours push each other until all are clear
-        push = np.clip(gap - np.diff(at), 0, None) / 2
-        at[:-1] -= push
-        at[1:] += push
-    for height, (_, name, color) in zip(at, sorted(ends), strict=True):
-        place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
-        text = ax.annotate(name, (1, height), (5, 0), va="center", color=color, **place)
-        text.set_annotation_clip(False)
 
 
 def hubness(counts: pd.DataFrame) -> list[Axes]:

@@ -11,7 +11,7 @@ from demalib.plots.common import error_bars
 
 
 def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
-    """Histograms of cosines, a colour per kind of word pair, labelled at their tops.
+    """Histograms of cosines, a colour per kind of word pair; the caller adds the legend.
 
     Args:
         groups: Cosines, (n,), by kind.

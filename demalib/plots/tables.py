@@ -57,7 +57,7 @@ def ablations(table: pd.DataFrame) -> list[Axes]:
     for ax, way in zip(axes[0], ways, strict=True):
         some = rows[rows["direction"] == way]
         at = [parts.index(part) for part in some["ablate"]]
-        error = error_bars(some, "p@1")
+        error = error_bars(some, "p@1")[::-1]  # what is found more is lost less
         ax.errorbar(some["lost"], at, xerr=error, fmt="o", color="C0", capsize=3, label="ours")
         ax.scatter(some["paper_lost"], at, marker="D", s=42, facecolors="none", edgecolors="0.2",
                    label="the paper", zorder=3)  # fmt: skip

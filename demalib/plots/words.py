@@ -7,35 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from demalib.plots.common import label_points
+from demalib.plots.common import label_ends, label_points
 
 SIDES = (("src", "o", "C0"), ("tgt", "s", "C1"))
-
-
-def shared_space(points: pd.DataFrame, langs: tuple[str, str], ax: Axes | None = None) -> Axes:
-    """Words of two languages in one plane; a line joins each word and its translation.
-
-    Args:
-        points: A row per word with its translation: ``src`` and ``tgt``, the words, with their
-            places ``src_x``, ``src_y``, ``tgt_x`` and ``tgt_y``.
-        langs: Names of the two languages.
-        ax: Where to draw; a new figure if left out.
-    """
-    ax = ax or plt.subplots(figsize=(8, 6))[1]
-    x, y = points[["src_x", "tgt_x"]].to_numpy().T, points[["src_y", "tgt_y"]].to_numpy().T
-    ax.plot(x, y, color="0.7", linewidth=1.2, zorder=1)
-    labels = []
-    for side, lang, marker, color in (("src", langs[0], "o", "C0"), ("tgt", langs[1], "s", "C1")):
-        at = points[[f"{side}_x", f"{side}_y"]].to_numpy()
-        ax.scatter(*at.T, s=36, marker=marker, color=color, label=lang, zorder=2)
-        labels += [(word, xy, color) for word, xy in zip(points[side], at, strict=True)]
-    ax.set(xlabel="first principal component", ylabel="second principal component")
-    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    ax.margins(0.1)
-    along = np.linspace(0, 1, 9)  # places on the lines, their ends too
-    lines = np.stack([np.outer(1 - along, p[0]) + np.outer(along, p[1]) for p in (x, y)], axis=-1)
-    label_points(ax, labels, lines.reshape(-1, 2))
-    return ax
 
 
 def joined_words(
@@ -44,14 +18,15 @@ def joined_words(
     """Words of two languages in a plane; a line joins each source word and its translation.
 
     Args:
-        points: What :func:`demalib.lookup.around` or :func:`demalib.lookup.clouds` returned. Up
-            to forty words are labelled, and the first one is ringed.
+        points: A row per word: ``side`` (src or tgt), ``word``, ``x``, ``y``, and for source words
+            the ``partner``, the row of their translation. Up to fifty words are labelled. How far
+            the axes reach may be in ``attrs``.
         langs: Names of the two languages, of the words that are mapped first.
         title: A line above.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6, 5.4))[1]
-    labelled, xy = len(points) <= 40, points[["x", "y"]].to_numpy()
+    labelled, xy = len(points) <= 50, points[["x", "y"]].to_numpy()
     source = np.flatnonzero(points["side"] == "src")
     ends = np.stack([xy[source], xy[points["partner"].iloc[source].astype(int)]])  # (2, n, 2)
     ax.plot(*ends.transpose(2, 0, 1), color="0.7", linewidth=1.2 if labelled else 0.6, zorder=1)
@@ -59,12 +34,11 @@ def joined_words(
         at = xy[points["side"] == side]
         size = 36 if labelled else 12
         ax.scatter(*at.T, s=size, marker=marker, color=color, label=lang, zorder=2)
-    reach = (1.3 if labelled else 1.1) * points.attrs["reach"]
+    reach = (1.3 if labelled else 1.1) * points.attrs.get("reach", np.abs(xy).max())
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first principal component",
            ylabel="second principal component", title=title)  # fmt: skip
     ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.06), borderpad=0)
     if labelled:
-        ax.scatter(*xy[:1].T, s=160, facecolors="none", edgecolors="0.2", zorder=3)
         along = np.linspace(0, 1, 9)[:, None, None]  # places on the lines, their ends too
         lines = (ends[0] * (1 - along) + ends[1] * along).reshape(-1, 2)
         colors = points["side"].map({side: color for side, _, color in SIDES})
@@ -75,10 +49,19 @@ def joined_words(
 def around_and_clouds(
     near: pd.DataFrame, far: pd.DataFrame, langs: tuple[str, str], moment: str
 ) -> list[Axes]:
-    """A word's surroundings and the whole clouds at one moment of a run, side by side."""
+    """A word, ringed, among others and the whole clouds at one moment of a run, side by side.
+
+    Args:
+        near: What :func:`demalib.lookup.around` returned.
+        far: What :func:`demalib.lookup.clouds` returned.
+        langs: Names of the two languages, of the words that are mapped first.
+        moment: A caption of the run.
+    """
     figure, axes = plt.subplots(1, 2, figsize=(11.6, 5.6), layout="constrained")
     figure.get_layout_engine().set(wspace=0.08)  # room for words at the edge
     joined_words(near, langs, f"around {near['word'].iloc[0]} · {moment}", axes[0])
+    ring = {"s": 160, "facecolors": "none", "edgecolors": "0.2", "zorder": 3}
+    axes[0].scatter(near["x"][:1], near["y"][:1], **ring)
     cosine = f"mean cosine of the pairs {far.attrs['cosine']:.2f}"
     joined_words(far, langs, f"words of all ranks · {cosine}", axes[1])
     return list(axes)
@@ -96,8 +79,8 @@ def meeting(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
     at = np.arange(len(frame))
     for i, name in enumerate(lines):
         ax.plot(at, frame[name], marker=".", color=f"C{i}")
-        ax.text(at[-1] + 0.4, frame[name].iloc[-1], name, color=f"C{i}", va="center")
     ticks = sorted({0, *at[5:-3:5], len(frame) - 1})
-    ax.set(xticks=ticks, ylabel="mean cosine", xlim=(-0.5, 1.28 * at[-1]))
+    ax.set(xticks=ticks, ylabel="mean cosine", xlim=(-0.5, at[-1] + 0.5))
     ax.set_xticklabels([frame["moment"][i] for i in ticks])
+    label_ends(ax, [(frame[name].iloc[-1], name, f"C{i}") for i, name in enumerate(lines)])
     return ax

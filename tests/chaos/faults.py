@@ -224,7 +224,10 @@ def fresh(folder: Path, name: str) -> Path:
 
 def await_file(pattern: str, place: Path, pid: int) -> None:
     """Wait until a job has made such a file, or has ended."""
-    while not any(place.rglob(pattern)) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        with contextlib.suppress(FileNotFoundError):  # a folder may be renamed during the look
+            if any(place.rglob(pattern)):
+                return
         time.sleep(0.005)
 
 
