@@ -26,7 +26,7 @@
 # 35 seconds on two cores.
 
 # %% tags=["parameters"]
-pairs = ["en-fr", "en-ja", "en-ru"]  # pairs of the table
+pairs = ["en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru"]  # pairs of the table
 pair = "en-fr"  # the pair that is solved here
 systems = ["em", "identical", "procrustes", "xing", "artetxe16", "shigeto", "msf"]  # solved here
 max_vocab = 5000  # most frequent words per side that are used for it
@@ -85,7 +85,7 @@ quick = pd.DataFrame(rows).set_index(["system", "direction"])
 #
 # The runs come from one command, which skips what is finished:
 #
-#     demalib sweep --pairs en-fr en-ja en-ru --seeds 0 --solvers all --scheduler local
+#     demalib sweep --seeds 0 --solvers all --scheduler local
 
 # %%
 table = tables.rivals(pairs)
@@ -137,10 +137,9 @@ if outcome == "written":
 # %% [markdown]
 # **See:** further up is better, further left is faster. Without any hint none of the systems gets
 # going: these vectors were trained by different programs on different texts, and the sizes here are
-# smaller than published. On a rotated, slightly noised copy of the English words `sl-unsup`,
-# `ws-procrustes`, `non-adv` and `sinkhorn` find every word at these sizes; `muse` finds none there
-# either, so its row says little about the method. Among those that learn from a dictionary, time
-# buys little.
+# smaller than published. On a turned, slightly noised copy of the English words all of them find
+# every word at these sizes (`python -m demalib.bench control`), so it is not for their code. Among
+# those that learn from a dictionary, time buys little.
 #
 # ## What each of them assumes
 #

@@ -126,3 +126,33 @@ def test_separation_has_a_line_per_map_and_a_colour_per_question():
     ax = plots.separation(pd.DataFrame(rows, columns=["map", "against", "auc", "low", "high"]))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["none", "em"]
     assert len(ax.containers) == 2 and ax.get_xlim()[0] < 0.5
+
+
+def test_an_interval_of_what_is_left_is_turned_into_one_of_what_is_lost():
+    row = {
+        "direction": "en-fr",
+        "ablate": "prior",
+        "p@1": 10,
+        "low": 9,
+        "high": 13,
+        "lost": 60,
+        "paper_lost": 1,
+    }
+    (ax,) = plots.ablations(pd.DataFrame([row]))
+    ((left, _), (right, _)) = ax.containers[0].lines[2][0].get_segments()[0]
+    assert (left, right) == (57, 61)
+
+
+def test_pairs_of_the_rivals_stand_in_rows_of_three():
+    rows = [{"pair": f"en-l{i}", "name": "em", "hint": "identical", "seeds": 1, "seconds": 9, "p@1": 50}
+            for i in range(4)]  # fmt: skip
+    axes = plots.rivals(pd.DataFrame(rows))
+    assert [ax.get_title() for ax in axes] == [f"en ↔ l{i}" for i in range(4)]
+    assert len(axes[0].figure.axes) == 4
+    assert [bool(ax.get_xlabel()) for ax in axes] == [False, True, True, True]
+
+
+def test_a_saved_figure_is_whole_and_alone(tmp_path):
+    plots.save([matplotlib.pyplot.subplots()[1]], tmp_path / "figure.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
+    assert Image.open(tmp_path / "figure.png").format == "PNG"

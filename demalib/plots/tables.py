@@ -126,7 +126,7 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
             text = f"below {LOST} %: " + ", ".join(lost["name"])
             ax.text(0.03, LOST + 1, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
                     fontsize=9, color="0.35")  # fmt: skip
-    for ax in axes[-1]:
+    for ax in axes.flat[len(pairs) - columns : len(pairs)]:  # those with none below
         ax.set(xlabel="seconds to solve")
     for ax in axes[:, 0]:
         ax.set(ylabel="P@1 (%), mean of both")
