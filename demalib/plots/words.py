@@ -20,12 +20,12 @@ def joined_words(
     Args:
         points: A row per word: ``side`` (src or tgt), ``word``, ``x``, ``y``, and for source words
             the ``partner``, the row of their translation. Up to fifty words are labelled. How far
-            the axes reach may be in ``attrs``.
+            the axes should reach, if that is not for them to say, is in ``attrs``.
         langs: Names of the two languages, of the words that are mapped first.
         title: A line above.
         ax: Where to draw; a new figure if left out.
     """
-    ax = ax or plt.subplots(figsize=(6, 5.4))[1]
+    ax = ax or plt.subplots(figsize=(8, 6))[1]
     labelled, xy = len(points) <= 50, points[["x", "y"]].to_numpy()
     source = np.flatnonzero(points["side"] == "src")
     ends = np.stack([xy[source], xy[points["partner"].iloc[source].astype(int)]])  # (2, n, 2)
@@ -34,10 +34,13 @@ def joined_words(
         at = xy[points["side"] == side]
         size = 36 if labelled else 12
         ax.scatter(*at.T, s=size, marker=marker, color=color, label=lang, zorder=2)
-    reach = (1.3 if labelled else 1.1) * points.attrs.get("reach", np.abs(xy).max())
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first principal component",
-           ylabel="second principal component", title=title)  # fmt: skip
-    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.06), borderpad=0)
+    if reach := (1.3 if labelled else 1.1) * points.attrs.get("reach", 0):
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    else:
+        ax.margins(0.1)
+    ax.set(xlabel="first principal component", ylabel="second principal component", title=title)
+    above = 1.06 if title else 1.01
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, above), borderpad=0)
     if labelled:
         along = np.linspace(0, 1, 9)[:, None, None]  # places on the lines, their ends too
         lines = (ends[0] * (1 - along) + ends[1] * along).reshape(-1, 2)
