@@ -124,7 +124,7 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
         lost = points[points["p@1"] < LOST].sort_values("seconds")
         if len(lost):
             text = f"below {LOST} %: " + ", ".join(lost["name"])
-            ax.text(0.03, LOST + 1, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
+            ax.text(0.03, 0.5, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
                     fontsize=9, color="0.35")  # fmt: skip
     for ax in axes.flat[len(pairs) - columns : len(pairs)]:  # those with none below
         ax.set(xlabel="seconds to solve")
