@@ -130,10 +130,9 @@ shown[shown["direction"] == pair].set_index("name")[columns].round(1)
 
 # %%
 axes = plots.rivals(shown)
-
-# %%
 if outcome == "written":
     plots.save(axes, runs.results_dir() / "figures" / "rivals.png")
+plots.Picture(axes)
 
 # %% [markdown]
 # **See:** further up is better, further left is faster. Without any hint none of the systems gets
