@@ -24,7 +24,7 @@
 # Each paper copies the others' numbers. Here all systems get the same vectors, the same hint of
 # their kind, the same test words and the same evaluation. *Reads* `results/runs/` and the vectors of
 # a pair · *writes* `results/tables/rivals.csv` and `results/figures/rivals.png` · *takes* about
-# 35 seconds on two cores.
+# 55 seconds on two cores.
 
 # %% tags=["parameters"]
 pairs = ["en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru"]  # pairs of the table
