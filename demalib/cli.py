@@ -134,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = on_folder("evaluate", evaluate, "Measure an alignment against a dictionary.")
     sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
-    sub.add_argument("--reverse", help="test pairs, target word first (default: those, turned)")
+    sub.add_argument("--reverse", help="test pairs, target word first (default: reversed ones)")
     sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     sub = on_folder("export", export, "Write both languages in one space, or a dictionary.")

@@ -73,8 +73,8 @@ def chance_dictionary(
 
     Returns:
         Row numbers, ``(n + m, 2)``, which have a pair twice if it is the best of both sides
-        (Section 3.3 concatenates the two directions), and the objective: the mean cosine to the nearest neighbour,
-        which chance does not touch, averaged over both directions.
+        (Section 3.3 concatenates the two directions), and the objective: the mean cosine to the
+        nearest neighbour, which chance does not touch, averaged over both directions.
     """
     n, m = len(mapped), len(targets)
     r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
