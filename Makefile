@@ -9,21 +9,23 @@ run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch
 	@$(BIN)/demalib run notebooks/02_train.ipynb -p pair en-fr -p max_vocab 0
 
-test: lint             ## everything: lint, unit tests, notebooks
+test: lint             ## everything: lint, unit tests, examples in docstrings, notebooks
 	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest --doctest-modules demalib
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
-lint: $(READY)         ## ruff, formatting included; known holes in the pinned versions
+lint: $(READY)         ## ruff, formatting included; types; known holes in the pinned versions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	@.ci/audit $(BIN)
 
 chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
 	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
 
 bench: $(READY)        ## ratios of time and memory, measured in one run
-	$(BIN)/python -m demalib.bench
+	cd tests && ../$(BIN)/python -m bench
 
 lab: $(READY)          ## open the notebooks
 	$(BIN)/jupyter lab notebooks

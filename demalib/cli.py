@@ -14,17 +14,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from demalib import aligned, cluster, headless, pipeline, runs
+from demalib import alignment, runs, solvers
+from demalib.alignment import FORMATS, export_alignment
 from demalib.config import REGISTRY_PAIRS, Config
-from demalib.export import FORMATS, export_aligned
-from demalib.files import DataError, display_path
-from demalib.lexicon import read_lexicon
-from demalib.mapping import make_pair
+from demalib.data.files import display_path
+from demalib.data.lexicon import read_lexicon
+from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
+from demalib.data.store import read_vectors
+from demalib.embedding import Policy, explain_unknown
+from demalib.errors import DataError
+from demalib.evaluation import benchmark
+from demalib.pair import make_pair
 from demalib.retrieval import METRICS
-from demalib.solvers import SOLVERS, TABLED, solver_named
-from demalib.sources import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
-from demalib.store import read_vectors
-from demalib.vectors import Policy, explain_unknown
+from demalib.runs import cluster, notebooks
+from demalib.solvers import SOLVERS, TABLED, get_solver
 
 SWEPT = ("identical", "procrustes", "em")
 FEWEST_IDENTICAL = 10  # em found planted noisy spaces from ten words, not from one or three
@@ -192,7 +195,7 @@ def fetch(args: argparse.Namespace) -> None:
 def align(args: argparse.Namespace) -> None:
     """Read two files, learn the map, write a folder that holds everything later steps need."""
     solver = args.solver or ("procrustes" if args.lexicon else Config().solver)
-    known, out = solver_named(solver), Path(args.out)
+    known, out = get_solver(solver), Path(args.out)
     if out.exists() and not out.is_dir():
         raise DataError(f"{out}: a file of this name is in the way; name another folder with --out")
     policy = Policy(args.case, args.tokens, args.max_vocab)
@@ -203,22 +206,22 @@ def align(args: argparse.Namespace) -> None:
     config = Config(
         f"{src.lang}-{tgt.lang}", solver, args.seed, vectors="files", max_vocab=args.max_vocab
     )
-    pair = make_pair(src, tgt, train, steps=known.steps)
+    pair = make_pair(src, tgt, train, normalisation=known.normalisation)
     few = ""
     if known.hint == "identical" and len(pair.require_identical(FEWEST_IDENTICAL)) < FEW_IDENTICAL:
         few = ": few, so check some words with 'demalib translate', or give --lexicon"
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words{few}", sep="\n")
     started = time.perf_counter()
-    mapping = pipeline.align(pair, config)
+    mapping = solvers.align(pair, config)
     seconds = time.perf_counter() - started
     mapping.info.update(policy=asdict(policy), seconds=seconds)
-    aligned.save_aligned(out, mapping, pair)
+    alignment.save_alignment(out, mapping, pair)
     print(f"aligned with solver {solver} in {seconds:.1f} s: {display_path(out)}")
 
 
 def info(args: argparse.Namespace) -> None:
     """Print the facts of an alignment, one a line."""
-    facts = aligned.describe(args.folder)
+    facts = alignment.describe(args.folder)
     width = max(map(len, facts))
     for name, fact in facts.items():
         print(f"{name:<{width}}  {fact}")
@@ -226,11 +229,11 @@ def info(args: argparse.Namespace) -> None:
 
 def translate(args: argparse.Namespace) -> None:
     """Print the translations of the words that are known, then fail on those that are not."""
-    mapping, pair = aligned.load_aligned(args.folder)
+    mapping, pair = alignment.load_alignment(args.folder)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
     known = [word for word in args.words if src.find(word) is not None]
     if known:
-        table = aligned.translate(mapping, pair, known, args.k, args.metric, args.reverse)
+        table = alignment.translate(mapping, pair, known, args.k, args.metric, args.reverse)
         with pd.option_context("display.unicode.east_asian_width", True):
             print(table.to_string(index=False, float_format="{:.4f}".format))
     if unknown := [explain_unknown(w, src, tgt) for w in args.words if w not in known]:
@@ -239,20 +242,20 @@ def translate(args: argparse.Namespace) -> None:
 
 def evaluate(args: argparse.Namespace) -> None:
     """Print P@k, MRR, coverage and intervals of both directions."""
-    mapping, pair = aligned.load_aligned(args.folder)
+    mapping, pair = alignment.load_alignment(args.folder)
     config, policy = mapping.config, Policy(**mapping.info.get("policy", {}))
     forward = read_lexicon(args.lexicon, policy)
     backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
-    gold, ways = pipeline.Gold(forward, backward), pipeline.retrievers(mapping, pair, config.knn)
-    results = pipeline.measure(pipeline.judge_both(ways, pair, gold, config), gold)
-    table = pipeline.results_table(results).to_string(index=False)
+    gold = benchmark.Gold(forward, backward)
+    results = benchmark.summarise(benchmark.evaluate(mapping, pair, gold, config), gold)
+    table = benchmark.results_table(results).to_string(index=False)
     print(json.dumps(results, indent=2, ensure_ascii=False) if args.json else table)
 
 
 def export(args: argparse.Namespace) -> None:
     """Write the alignment for other programs; print what and where."""
-    mapping, pair = aligned.load_aligned(args.folder)
-    for path in export_aligned(mapping, pair, args.out or args.folder, args.format):
+    mapping, pair = alignment.load_alignment(args.folder)
+    for path in export_alignment(mapping, pair, args.out or args.folder, args.format):
         print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")
 
 
@@ -260,14 +263,14 @@ def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and where everything lies."""
     started = time.perf_counter()
     params = {name: _literal(value) for name, value in args.p}
-    folder = headless.run_notebook(args.notebook, params)
+    folder = notebooks.run_notebook(args.notebook, params)
     out = folder / Path(args.notebook).name
     if not (folder / "metrics.json").is_file():
         print(f"{time.perf_counter() - started:.0f} s: {display_path(out)}")
         return
     metrics = runs.read_metrics(folder)
     print(f"\n{metrics['pair']}, solver {metrics['solver']}, seed {metrics['seed']}, in percent:\n")
-    print(pipeline.results_table(metrics["results"]).to_string(index=False))
+    print(benchmark.results_table(metrics["results"]).to_string(index=False))
     print(f"\nsolved in {metrics['seconds']:.1f} s, {time.perf_counter() - started:.0f} s in all")
     for path in (out, folder / "metrics.json", *sorted(folder.glob("*.png"))):
         print(f"  {display_path(path)}")
@@ -281,8 +284,8 @@ def sweep(args: argparse.Namespace) -> None:
     if args.workers < 0 or (args.workers and args.scheduler != "local"):
         raise DataError("--workers: a number of at least 1, and only with --scheduler local")
     on_dask = partial(cluster.on_dask, scheduler=args.scheduler, workers=args.workers)
-    carry_out = on_dask if args.scheduler else headless.here
-    table = headless.sweep(args.notebook, grid, params, carry_out)
+    carry_out = on_dask if args.scheduler else notebooks.run_in_process
+    table = notebooks.sweep(args.notebook, grid, params, carry_out)
     failed = table[table["outcome"] == "failed"]
     print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
     if len(failed):

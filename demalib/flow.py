@@ -1,19 +1,34 @@
 """The map between two spaces: an invertible linear flow (Eqs. 2, 6)."""
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
 import torch
 from torch import Tensor
+
+
+class Maps(NamedTuple):
+    """What a solver of the core returns."""
+
+    W_xy: Tensor  # (d, d), source to target: y = x @ W_xy
+    W_yx: Tensor  # (d, d), target to source
+    history: pd.DataFrame  # a row per round or validation
 
 
 def random_orthogonal(
     d: int, generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """A random orthogonal matrix, ``(d, d)``, uniform over all of them (Haar measure).
+    """Draw an orthogonal matrix, ``(d, d)``, uniformly from all of them (Haar measure).
 
     QR alone favours some rotations, since it fixes the signs of R its own way; asking for a
-    positive diagonal undoes that. It is computed in float64 on the CPU, so that one seed means
-    one matrix whatever the dtype and device.
+    positive diagonal undoes that. It is computed in float64 on the generator's device, so that
+    one seed means one matrix whatever the dtype.
     """
-    q, r = torch.linalg.qr(torch.randn(d, d, generator=generator, dtype=torch.float64))
+    device = generator.device if generator else None
+    normal = torch.randn(d, d, generator=generator, dtype=torch.float64, device=device)
+    q, r = torch.linalg.qr(normal)
     return (q * r.diagonal().sign()).to(dtype)
 
 
@@ -24,14 +39,19 @@ class LinearFlow(torch.nn.Module):
 
     Args:
         d: Dimension of both spaces.
-        generator: Source of the random orthogonal start, on the CPU.
+        generator: Source of the random orthogonal start; W is on its device.
         weight: A start to use instead, ``(d, d)``.
         dtype: Of ``W``, unless ``weight`` brings its own.
 
     Note:
         The paper writes columns, ``W x``, and once rows, ``v W^T``. Here everything is a row and
         ``W`` is the transpose of the paper's, as in the released code. It starts orthogonal but
-        nothing keeps it so: the paper's "volume-preserving" does not hold of its own model.
+        nothing keeps it so: the paper's "volume-preserving" is not true of its own model.
+
+    Example:
+        >>> flow = LinearFlow(2, weight=2 * torch.eye(2))
+        >>> flow(torch.ones(1, 2)).tolist(), round(flow.log_abs_det().item(), 3)
+        ([[2.0, 2.0]], 1.386)
     """
 
     def __init__(

@@ -7,26 +7,34 @@ Note:
     ``-(L_xy + L_yx) + lam * L_bt + alpha * L_sup``, as the released code does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from .density import log_density
-from .flow import LinearFlow
+from demalib.flow import LinearFlow
+from demalib.mixture import WordMixture
 
 ABLATIONS = ("density", "cycle", "identical", "prior")
 
 
-class Side(NamedTuple):
-    """One language, as the losses see it in one step."""
+class Batch(NamedTuple):
+    """Points of one language in one step, and the mixture that they were drawn from."""
 
-    points: Tensor  # (B, d), sampled from its mixture
-    ranks: Tensor  # (B,), 1-based ranks of the words they were sampled around
-    centers: Tensor  # (N, d), its words by rank: the components that score the other side
-    sigma2: float  # variance of those components
-    log_prior: Tensor | None = None  # (N,), naive prior; None is uniform
+    mixture: WordMixture
+    points: Tensor  # (B, d)
+    ranks: Tensor  # (B,), 1-based ranks of the words that they were drawn around
+
+    @classmethod
+    def draw(
+        cls, mixture: WordMixture, size: int, generator: torch.Generator, uniform: bool = False
+    ) -> Batch:
+        """Draw words, then points around them (Eqs. 3, 4); see :class:`WordMixture`."""
+        ranks = mixture.sample_ranks(size, generator, uniform)
+        return cls(mixture, mixture.sample_around(ranks, generator), ranks)
 
 
 def cosine_loss(a: Tensor, b: Tensor) -> Tensor:
@@ -37,25 +45,19 @@ def cosine_loss(a: Tensor, b: Tensor) -> Tensor:
 def density_loss(
     flow: LinearFlow,
     x: Tensor,
-    centers: Tensor,
-    sigma2: float,
-    *,
+    target: WordMixture,
     ranks: Tensor | None = None,
-    tau: float = 2.0,
-    log_prior: Tensor | None = None,
-    **options,
+    **options: Any,
 ) -> Tensor:
     r"""Negative log-likelihood of mapped samples (Eq. 10 with ``ranks``, Eq. 8 without).
 
     Args:
-        flow: The map into the space of ``centers``.
+        flow: The map into the space of ``target``.
         x: Samples, ``(B, d)``.
-        centers: Component means of the other space, ``(N, d)``.
-        sigma2: Their variance.
-        ranks: Ranks ``(B,)`` of the words behind ``x``, for the frequency-matching prior.
-        tau: Its temperature.
-        log_prior: Naive prior ``(N,)`` instead of ``ranks``.
-        **options: ``tile`` and ``matmul_dtype`` of ``log_density``.
+        target: The mixture that scores them.
+        ranks: Ranks ``(B,)`` of the words behind ``x``, for the frequency-matching prior; the
+            naive prior without them.
+        **options: ``tile`` and ``matmul_dtype`` of :meth:`WordMixture.posterior`.
 
     Returns:
         :math:`-(\mathrm{mean}_i \log p(y_i|x_i) + \log|\det W|)`, a scalar.
@@ -63,9 +65,7 @@ def density_loss(
     Note:
         This is minus the paper's ``L_xy``; its expectation is a mean over the batch.
     """
-    score = log_density(
-        flow(x), centers, sigma2, ranks=ranks, tau=tau, log_prior=log_prior, **options
-    )
+    score = target.log_prob(flow(x), ranks, **options)
     return -(score + flow.log_abs_det(x)).mean()
 
 
@@ -89,7 +89,7 @@ def cycle_loss(flow_xy: LinearFlow, flow_yx: LinearFlow, x: Tensor, y: Tensor) -
 def identical_loss(
     flow_xy: LinearFlow, flow_yx: LinearFlow, v_x: Tensor, v_y: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    """Supervision ``L_sup`` by words spelt alike in both languages (Section 3.5).
+    """Supervision ``L_sup`` by words of the same spelling in both languages (Section 3.5).
 
     Args:
         flow_xy: Source to target.
@@ -116,32 +116,30 @@ def identical_loss(
 def total(
     flow_xy: LinearFlow,
     flow_yx: LinearFlow,
-    src: Side,
-    tgt: Side,
+    src: Batch,
+    tgt: Batch,
     identical: tuple[Tensor, Tensor] | None = None,
     *,
     lam: float = 0.5,
     alpha: float = 10.0,
-    tau: float = 2.0,
     ablate: str | Collection[str] = (),
     reduction: str = "mean",
-    **options,
+    **options: Any,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     r"""The whole objective (Eq. 11), to be minimised, and its parts, to be logged.
 
     Args:
         flow_xy: Source to target.
         flow_yx: Target to source.
-        src: The source side: its samples, and the components that score target samples.
-        tgt: The target side, likewise.
+        src: Source samples, and the source mixture, which scores mapped target samples.
+        tgt: The same for the target language.
         identical: Vectors ``(v_x, v_y)`` of the identical words, ``(K, d)`` each.
         lam: Weight :math:`\lambda` of the cycle loss.
         alpha: Weight :math:`\alpha` of the identical words.
-        tau: Temperature of the rank prior.
         ablate: Parts to leave out (Table 4): of ``"density"``, ``"cycle"``, ``"identical"``, and
             ``"prior"``, which puts the naive prior in place of the rank prior.
         reduction: Of the identical words.
-        **options: ``tile`` and ``matmul_dtype`` of ``log_density``.
+        **options: ``tile`` and ``matmul_dtype`` of :meth:`WordMixture.posterior`.
 
     Returns:
         The loss, and its unweighted parts by name: ``density_xy``, ``density_yx`` (negative
@@ -152,10 +150,8 @@ def total(
     parts = {}
     if "density" not in ablate:
         for name, flow, a, b in (("xy", flow_xy, src, tgt), ("yx", flow_yx, tgt, src)):
-            prior = {"log_prior": b.log_prior} if "prior" in ablate else {"ranks": a.ranks}
-            parts[f"density_{name}"] = density_loss(
-                flow, a.points, b.centers, b.sigma2, tau=tau, **prior, **options
-            )
+            ranks = None if "prior" in ablate else a.ranks
+            parts[f"density_{name}"] = density_loss(flow, a.points, b.mixture, ranks, **options)
     if "cycle" not in ablate:
         parts["cycle"] = cycle_loss(flow_xy, flow_yx, src.points, tgt.points)
     if "identical" not in ablate:
@@ -164,12 +160,12 @@ def total(
         parts["identical"] = identical_loss(flow_xy, flow_yx, *identical, reduction=reduction)
     if not parts:
         raise ValueError("every loss is ablated: nothing is left to minimise")
-    loss = sum(weights[name] * part for name, part in parts.items())
+    loss = torch.stack([weights[name] * part for name, part in parts.items()]).sum()
     return loss, {name: part.detach() for name, part in parts.items()}
 
 
 def _names(ablate: str | Collection[str]) -> set[str]:
-    """Ablations as a set: from one name, several, or an empty string."""
+    """Turn one name, several, or an empty string into a set of ablations."""
     names = {ablate} - {""} if isinstance(ablate, str) else set(ablate)
     if unknown := names - set(ABLATIONS):
         raise ValueError(f"no loss called {sorted(unknown)}; ablate any of {list(ABLATIONS)}")

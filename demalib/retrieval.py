@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from demalib.tiles import Clusters, iter_products
+from demalib.tiles import Clusters, add_rank_logits_, iter_products
 
 METRICS = ("nn", "isf", "csls", "csls-d")
 ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
@@ -62,8 +62,33 @@ def mean_top_cosine(queries: Tensor, others: Tensor, knn: int = 10) -> Tensor:
     return out
 
 
+def csls_(cosines: Tensor, r_src: Tensor, r_tgt: Tensor | None = None) -> Tensor:
+    r"""Turn cosines into CSLS scores, in place (Section 4.1).
+
+    .. math:: \mathrm{CSLS}(x', y) = 2 \cos(x', y) - r_T(x') - r_S(y)
+
+    Args:
+        cosines: ``(Q, M)``, a row per query.
+        r_src: Mean cosine of each target word to its nearest source words, ``(M,)``.
+        r_tgt: Mean cosine of each query to its nearest target words, ``(Q,)``. It changes no
+            order within a row, so it may be left out where only the best column matters.
+    """
+    cosines.mul_(2).sub_(r_src)
+    return cosines if r_tgt is None else cosines.sub_(r_tgt[:, None])
+
+
+def iter_csls(mapped: Tensor, targets: Tensor, knn: int) -> Iterator[tuple[slice, Tensor]]:
+    """Yield slices of the N source words and their CSLS scores against all targets, ``(chunk, M)``.
+
+    The next scores overwrite them; the lengths of the vectors are kept.
+    """
+    r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
+    for part, cosines in iter_products(mapped, targets):
+        yield part, csls_(cosines, r_src, r_tgt[part])
+
+
 def best_columns(scores: Tensor, k: int, columns: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """The k largest scores of each row and their columns, ``(Q, k)``; ties in order of column.
+    """Find the k largest scores of each row and their columns, ``(Q, k)``; ties by column.
 
     Args:
         scores: ``(Q, M)``.
@@ -112,7 +137,7 @@ class Retriever:
 
     @cached_property
     def r_src_bound(self) -> Tensor:
-        """A lower bound of ``r_src``, ``(M,)``, in a small part of the time."""
+        """A lower bound of ``r_src``, ``(M,)``, in a fraction of the time."""
         near, _ = Clusters(self.mapped).near(self.targets, min(self.knn, len(self.mapped)))
         return near.mean(dim=1)
 
@@ -126,23 +151,26 @@ class Retriever:
     ) -> Iterator[tuple[slice, Tensor]]:
         """Yield a slice of ``rows`` (source words, ``(Q,)``) and its scores, ``(chunk, M)``.
 
-        The next scores overwrite them. ``r_src``, ``(M,)``, may stand in for the exact means of the target words.
+        The next scores overwrite them. ``r_src``, ``(M,)``, may stand in for the exact means of
+        the target words.
         """
         rows = rows.to(self.mapped.device)
-        log_i, log_j = log_ranks(rows), log_ranks(torch.arange(len(self.targets)).to(rows))
+        everything = torch.arange(len(self.targets), device=rows.device)
+        log_i, log_j = (
+            (2 / metric.tau) * (side + 1).to(self.targets).log() for side in (rows, everything)
+        )
         for part, scores in iter_products(self.mapped, self.targets, rows):  # cosines so far
             if metric.name == "isf":
                 scores.mul_(metric.beta).sub_(self.log_sums(metric.beta))
             elif metric.name != "nn":
                 r_tgt = scores.topk(min(self.knn, len(self.targets)), dim=1).values.mean(dim=1)
-                scores.mul_(2).sub_(r_tgt[:, None]).sub_(self.r_src if r_src is None else r_src)
+                csls_(scores, self.r_src if r_src is None else r_src, r_tgt)
             if metric.name == "csls-d":
-                gap = (log_i[part, None] - log_j).abs_()
-                scores.div_(metric.sigma2).sub_(gap, alpha=2 / metric.tau)
+                add_rank_logits_(scores.div_(metric.sigma2), log_i[part, None], log_j)
             yield part, scores
 
     def translate(self, rows: Tensor, metric: Metric, k: int = 10) -> tuple[Tensor, Tensor]:
-        """Scores and row numbers of the k best translations, each ``(Q, min(k, M))``.
+        """Find the k best translations: scores and row numbers, each ``(Q, min(k, M))``.
 
         Equal scores are in order of the vocabulary. For few queries ``r_src`` is not computed for
         all target words but only for those that can be among the best, with the same result.
@@ -152,12 +180,13 @@ class Retriever:
         if lazy and LAZY_SHARE * k * len(rows) < len(self.targets):
             return self._translate_lazily(rows, metric, k, SHORTLIST * k)
         best = [best_columns(scores, k) for _, scores in self.iter_scores(rows, metric)]
-        return tuple(torch.cat(parts) for parts in zip(*best, strict=True))
+        scores, columns = (torch.cat(parts) for parts in zip(*best, strict=True))
+        return scores, columns
 
     def _translate_lazily(
         self, rows: Tensor, metric: Metric, k: int, length: int
     ) -> tuple[Tensor, Tensor]:
-        r"""The same as by brute force, from a short list of ``length`` candidates a query.
+        r"""Find what brute force would find, from a short list of ``length`` candidates a query.
 
         The mean cosine to the k best of *some* source words is a lower bound of :math:`r_S(y)`,
         so it gives an upper bound of the score. Exact values are computed for candidates whose
@@ -192,7 +221,9 @@ class Retriever:
 
     def top(self, row: int, metric: Metric, k: int = 10) -> list[int]:
         """Row numbers of the k best translations of one source word."""
-        return self.translate(torch.tensor([row]), metric, k)[1][0].tolist()
+        return self.translate(torch.tensor([row], device=self.mapped.device), metric, k)[1][
+            0
+        ].tolist()
 
     @cache  # noqa: B019 (a retriever lives as long as its evaluation)
     def log_sums(self, beta: float) -> Tensor:
@@ -204,7 +235,7 @@ class Retriever:
 
 
 def k_occurrence(retriever: Retriever, metric: Metric, k: int = 10) -> Tensor:
-    r"""How many source words have each target word among their k best translations.
+    r"""Count the source words that have each target word among their k best translations.
 
     :math:`N_k(y) = |\{x : y \in \mathrm{top}_k(x)\}|`, whose mean is k times the source words per
     target word. Hubs are the words far above it, antihubs those with none.
@@ -217,10 +248,6 @@ def k_occurrence(retriever: Retriever, metric: Metric, k: int = 10) -> Tensor:
     Returns:
         Counts, ``(M,)``.
     """
-    _, columns = retriever.translate(torch.arange(len(retriever.mapped)), metric, k)
+    rows = torch.arange(len(retriever.mapped), device=retriever.mapped.device)
+    _, columns = retriever.translate(rows, metric, k)
     return torch.bincount(columns.flatten(), minlength=len(retriever.targets))
-
-
-def log_ranks(rows: Tensor) -> Tensor:
-    """Logarithms of the ranks, which count from 1, of row numbers, ``(n,)``."""
-    return (rows + 1).to(torch.float32).log()

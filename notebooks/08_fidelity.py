@@ -77,7 +77,7 @@ begin, judged, rows = {}, {}, []
 for name, spaces in {"all": words, "apart": apart, "control": control}.items():
     begin[name] = demalib.align(spaces, replace(config, solver=solver, refinements=5))
     ways = demalib.retrievers(begin[name], spaces, config.knn)
-    judged[name] = demalib.judge_both(ways, spaces, gold, config, ("csls",))
+    judged[name] = demalib.evaluate(ways, spaces, gold, config, ("csls",))
     for direction, frames in judged[name].items():
         found, same = frames["csls"]["position"] <= 1, frames["csls"]["copied"]
         rows.append({"hint": name, "words": len(spaces.identical), "direction": direction,
@@ -114,7 +114,7 @@ for name, change in changes.items():
     watch = keep if name == "code" else None
     maps[name] = train.fit_gradient(words, replace(config, **change), first, watch)
     ways = demalib.retrievers(maps[name], words, config.knn)
-    judged[name] = demalib.judge_both(ways, words, gold, config)
+    judged[name] = demalib.evaluate(ways, words, gold, config)
 differences["mean in L_sup"] = ("csls", judged["sum"], judged["code"])
 differences["uniform sampling"] = ("csls", judged["frequency"], judged["code"])
 demalib.results_table(demalib.measure(judged["code"], gold))
@@ -136,7 +136,7 @@ slips = {
     "no faiss": [released.ReleasedRetriever(a, b, faiss=False) for a, b in both],
 }
 for name, ways in slips.items():
-    judged[name] = demalib.judge_both(ways, words, gold, config, ("csls-d",))
+    judged[name] = demalib.evaluate(ways, words, gold, config, ("csls-d",))
 differences |= {
     "ranks from 0": ("csls-d", judged["code"], judged["ranks"]),
     "lengths in CSLS-D": ("csls-d", judged["ranks"], judged["lengths"]),
@@ -227,7 +227,7 @@ for side in (words.src, words.tgt):
     print(side.lang, f"the two means are {apart_by:.3f} apart")
 exported = replace(words, src=centred[0], tgt=centred[1])
 ways = demalib.retrievers(maps["code"], exported, config.knn)
-judged["export"] = demalib.judge_both(ways, words, gold, config, ("csls",))
+judged["export"] = demalib.evaluate(ways, words, gold, config, ("csls",))
 differences["mean of the export"] = ("csls", judged["code"], judged["export"])
 
 # %% [markdown]

@@ -35,7 +35,7 @@ import torch
 
 import demalib
 from demalib import lookup, plots
-from demalib.explorer import Explorer
+from demalib.explore.widgets import Explorer
 
 plots.style()
 config = demalib.preset(pair, solver=solver, max_vocab=max_vocab)

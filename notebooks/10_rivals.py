@@ -59,7 +59,7 @@ for name in systems:
     mapping = demalib.align(words, config)
     seconds[name] = time.perf_counter() - started
     gold, ways = demalib.load_gold(config), demalib.retrievers(mapping, words, config.knn)
-    judged[name] = demalib.judge_both(ways, words, gold, config, ("csls",))
+    judged[name] = demalib.evaluate(ways, words, gold, config, ("csls",))
 
 # %% [markdown]
 # The first system's answers are compared with each of the others', query by query: the paired

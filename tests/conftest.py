@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from demalib.files import cache_dir
-from demalib.sources import fetch_wheels
-from demalib.vectors import Embedding
+from demalib.data.files import cache_dir
+from demalib.data.registry import fetch_wheels
+from demalib.embedding import Embedding
+from demalib.hints import Lexicon
+from demalib.pair import make_pair
 
 MUSE = Path(__file__).resolve().parents[2] / "shared" / "muse"
 REAL_CACHE = cache_dir()  # read before any test points DEMALIB_CACHE elsewhere
@@ -70,6 +72,27 @@ def planted(rng, n=600, d=16, noise=0.02, shared=100):
     src = [f"both{i}" if i < shared else f"src{i}" for i in range(n)]
     tgt = [f"both{i}" if i < shared else f"tgt{i}" for i in range(n)]
     return Embedding(src, x, "aa"), Embedding(tgt, y, "bb"), torch.from_numpy(q.astype(np.float32))
+
+
+def lexicon(first=200, last=300, shift=0):
+    """Translations of some words of :func:`planted`."""
+    return Lexicon([(f"src{i}", f"tgt{i + shift}") for i in range(first, last)])
+
+
+def shaped_pair(rng, n=300, d=5, angle=1.0, noise=0.005, shared=30):
+    """Two spaces with a shape: skewed along axes of different lengths, then turned by an angle."""
+    x = (rng.gamma(0.7, size=(n, d)) - 0.7) * np.geomspace(2, 0.5, d)
+    turn = rng.standard_normal((d, d))
+    turn = torch.from_numpy(turn - turn.T)
+    q = torch.matrix_exp(angle * turn / torch.linalg.matrix_norm(turn, 2)).numpy()
+    y = x @ q + noise * rng.standard_normal((n, d))
+    words = [
+        [f"both{i}" if i < shared else f"{side}{i}" for i in range(n)] for side in ("src", "tgt")
+    ]
+    return make_pair(
+        Embedding(words[0], x.astype(np.float32), "aa"),
+        Embedding(words[1], y.astype(np.float32), "bb"),
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -2,38 +2,37 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, normalize
 
-from demalib.density import log_density, sample_mixture, word_weights
 from demalib.flow import LinearFlow
-from demalib.losses import Side, cosine_loss, cycle_loss, density_loss, identical_loss, total
+from demalib.losses import Batch, cosine_loss, cycle_loss, density_loss, identical_loss, total
+from demalib.mixture import WordMixture
 
 
 @pytest.fixture
 def world(gen):
-    """Two flows, two sides and some identical words, d = 4."""
+    """Two flows, two batches and some identical words, d = 4."""
     flows = [LinearFlow(4, weight=torch.randn(4, 4, generator=gen).double()) for _ in "xy"]
     sides = []
     for n, sigma2 in ((9, 0.1), (11, 0.2)):
         centers = normalize(torch.randn(n, 4, generator=gen).double())
-        points, ranks = sample_mixture(centers, 6, 0.05, generator=gen)
-        sides.append(Side(points, ranks, centers, sigma2, word_weights(n).log()))
-    return *flows, *sides, (sides[0].centers[:3], sides[1].centers[:3])
+        sides.append(Batch.draw(WordMixture(centers, sigma2, noise=0.05, tau=1.5), 6, gen))
+    return *flows, *sides, tuple(side.mixture.centers[:3] for side in sides)
 
 
 def test_density_loss_is_minus_the_mean_log_density_of_x(world):
     flow, _, src, tgt, _ = world
-    got = density_loss(flow, src.points, tgt.centers, 0.2, ranks=src.ranks)
-    each = log_density(src.points @ flow.W, tgt.centers, 0.2, ranks=src.ranks)
+    got = density_loss(flow, src.points, tgt.mixture, src.ranks)
+    each = tgt.mixture.log_prob(src.points @ flow.W, src.ranks)
     torch.testing.assert_close(got, -each.mean() - torch.slogdet(flow.W)[1])
 
 
 def test_density_loss_does_not_gain_by_shrinking(gen):
     """Shrinking W pulls samples under the peaks, and log|det W| charges for it: the true map,
     here the identity, beats both a smaller and a larger one on average."""
-    centers = 0.1 * torch.randn(5, 2, generator=gen).double()
-    x, _ = sample_mixture(centers, 20_000, 0.1, generator=gen)
+    words = WordMixture(0.1 * torch.randn(5, 2, generator=gen).double(), 0.1)
+    x = words.sample(20_000, gen)
     eye = torch.eye(2).double()
     small, true, large = (
-        density_loss(LinearFlow(2, weight=s * eye), x, centers, 0.1) for s in (0.7, 1.0, 1.4)
+        density_loss(LinearFlow(2, weight=s * eye), x, words) for s in (0.7, 1.0, 1.4)
     )
     assert true < small and true < large
 
@@ -45,7 +44,7 @@ def test_gradients_reach_the_flow(world):
         moved = LinearFlow(4, weight=w)
         del moved.W
         moved.W = w
-        return density_loss(moved, src.points, tgt.centers, 0.2, ranks=src.ranks)
+        return density_loss(moved, src.points, tgt.mixture, src.ranks)
 
     assert torch.autograd.gradcheck(loss, (flow.W.detach().clone().requires_grad_(),))
 
@@ -83,9 +82,9 @@ def test_identical_loss_mean_and_sum(world):
 
 def test_total_adds_its_weighted_parts(world):
     f, g, src, tgt, identical = world
-    loss, parts = total(*world, lam=0.7, alpha=3.0, tau=1.5)
-    xy = density_loss(f, src.points, tgt.centers, tgt.sigma2, ranks=src.ranks, tau=1.5)
-    yx = density_loss(g, tgt.points, src.centers, src.sigma2, ranks=tgt.ranks, tau=1.5)
+    loss, parts = total(*world, lam=0.7, alpha=3.0)
+    xy = density_loss(f, src.points, tgt.mixture, src.ranks)
+    yx = density_loss(g, tgt.points, src.mixture, tgt.ranks)
     cycle = cycle_loss(f, g, src.points, tgt.points)
     same = identical_loss(f, g, *identical)
     torch.testing.assert_close(loss, xy + yx + 0.7 * cycle + 3 * same)
@@ -107,7 +106,7 @@ def test_an_ablated_part_is_gone(world, name):
 def test_ablating_the_prior_scores_with_the_naive_one(world):
     f, _, src, tgt, _ = world
     _, parts = total(*world, ablate=["prior", "cycle"])
-    want = density_loss(f, src.points, tgt.centers, tgt.sigma2, log_prior=tgt.log_prior)
+    want = density_loss(f, src.points, tgt.mixture)
     torch.testing.assert_close(parts["density_xy"], want.detach())
     assert "cycle" not in parts
 

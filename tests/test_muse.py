@@ -2,7 +2,8 @@
 
 import pytest
 
-from demalib import align, judge_both, load_gold, load_pair, measure, preset, retrievers
+from demalib import align, load_gold, load_pair, preset
+from demalib.evaluation.benchmark import evaluate, summarise
 
 # CSLS P@1 in percent, source to target and back: the prototype's figures
 KNOWN = {
@@ -22,8 +23,8 @@ WANTED = {"en-fr": (77, 73), "en-ja": (52.5, 46), "en-ru": (36, 36)}
 def figures(pair, solver, muse):
     config = preset(pair, solver=solver, lexicons="muse")
     spaces, gold = load_pair(config), load_gold(config)
-    ways = retrievers(align(spaces, config), spaces)
-    results = measure(judge_both(ways, spaces, gold, config), gold)
+    mapping = align(spaces, config)
+    results = summarise(evaluate(mapping, spaces, gold, config), gold)
     got = [100 * by_metric["csls"]["p@1"] for by_metric in results.values()]
     print(pair, solver, [round(p, 1) for p in got])
     return got

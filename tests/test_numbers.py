@@ -8,19 +8,20 @@ from chaos.faults import NOT_REPEATED
 
 from demalib import runs
 from demalib.config import Config
-from demalib.files import DataError
-from demalib.lexicon import Lexicon
-from demalib.mapping import make_pair
-from demalib.pipeline import Gold, align, judge_both, measure, retrievers
+from demalib.embedding import Embedding
+from demalib.errors import DataError
+from demalib.evaluation.benchmark import Gold, evaluate, summarise
+from demalib.hints import Lexicon
+from demalib.pair import make_pair, retrievers
 from demalib.retrieval import Metric, Retriever
-from demalib.vectors import Embedding
+from demalib.solvers import align
 
 SOLVED = ("em", "identical", "procrustes", "gradient")
 TOLERANCE = 1e-3  # by which maps of one and of two threads may differ: sums round otherwise
 
 
 def short(solver: str) -> Config:
-    return world.small(world.GRADIENT, solver=solver, steps=20, validate_every=10)
+    return world.GRADIENT.replace(solver=solver, steps=20, validate_every=10)
 
 
 @pytest.mark.parametrize("solver", SOLVED)
@@ -46,17 +47,18 @@ def tiny(solver, **changes):
 @pytest.mark.parametrize("solver", SOLVED)
 def test_thread_counts_agree(solver):
     pair, config = tiny(solver)
-    gold = Gold(*(Lexicon([(f"{a}{i}", f"{b}{i}") for i in range(150, 300)])
-                  for a, b in (("en", "es"), ("es", "en"))))  # fmt: skip
+    langs = (("en", "es"), ("es", "en"))
+    gold = Gold(*(Lexicon([(f"{a}{i}", f"{b}{i}") for i in range(150, 300)]) for a, b in langs))
     maps, told = [], []
     for threads in (1, 2):
         torch.set_num_threads(threads)
         maps.append(align(pair, config))
-        told.append(measure(judge_both(retrievers(maps[-1], pair), pair, gold, config), gold))
+        told.append(summarise(evaluate(maps[-1], pair, gold, config), gold))
     torch.testing.assert_close(maps[0].W_xy, maps[1].W_xy, atol=TOLERANCE, rtol=0)
     torch.testing.assert_close(maps[0].W_yx, maps[1].W_yx, atol=TOLERANCE, rtol=0)
-    for way in told[0]:
-        assert told[0][way]["csls"]["p@1"] == pytest.approx(told[1][way]["csls"]["p@1"], abs=0.01)
+    for direction, found in told[0].items():
+        other = told[1][direction]["csls"]["p@1"]
+        assert found["csls"]["p@1"] == pytest.approx(other, abs=0.01)
 
 
 @pytest.mark.parametrize("metric", ["nn", "csls", "isf", "csls-d"])
@@ -102,9 +104,20 @@ def odd(case: str) -> tuple[Embedding, Embedding]:
     return Embedding(a, x, "en"), Embedding(b, y, "es")
 
 
-CASES = ("a constant dimension", "duplicated vectors", "one vector for all", "zero vectors",
-         "nothing but zeros", "d = 1", "huge and tiny numbers", "fewer words than k",
-         "one identical word", "no identical word", "all words identical", "one word")  # fmt: skip
+CASES = (
+    "a constant dimension",
+    "duplicated vectors",
+    "one vector for all",
+    "zero vectors",
+    "nothing but zeros",
+    "d = 1",
+    "huge and tiny numbers",
+    "fewer words than k",
+    "one identical word",
+    "no identical word",
+    "all words identical",
+    "one word",
+)
 
 
 @pytest.mark.parametrize("solver", SOLVED)
@@ -114,10 +127,10 @@ def test_odd_data_gives_a_map_or_a_reason(case, solver):
     try:
         pair = make_pair(src, tgt, Lexicon(list(zip(src.words, tgt.words, strict=True))))
         mapping = align(pair, short(solver))
-        for way in retrievers(mapping, pair):
-            assert way.mapped.isfinite().all()
+        for retriever in retrievers(mapping, pair):
+            assert retriever.mapped.isfinite().all()
             for metric in ("csls", "csls-d", "nn"):
-                scores, best = way.translate(torch.arange(1), Metric(metric), 1)
+                scores, best = retriever.translate(torch.arange(1), Metric(metric), 1)
                 assert scores.isfinite().all() and 0 <= int(best[0, 0]) < len(src)
     except DataError as error:
         assert case in ("no identical word", "one word", "nothing but zeros"), str(error)

@@ -12,9 +12,14 @@ import pytest
 import torch
 
 import demalib
-from demalib import DataError, Embedding, Metric, Retriever, retrievers, save_embedding
 from demalib.cli import main
-from demalib.evaluate import judge
+from demalib.data.lexicon import read_lexicon
+from demalib.data.store import save_embedding
+from demalib.embedding import Embedding
+from demalib.errors import DataError
+from demalib.evaluation.translation import judge
+from demalib.pair import retrievers
+from demalib.retrieval import Metric, Retriever
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 FI = [
@@ -135,20 +140,20 @@ def test_a_file_in_the_way_is_told_before_the_work(folder, capsys):
 
 def test_an_alignment_that_cannot_be_kept_leaves_the_old_one(supervised, monkeypatch):
     before = {path.name: path.read_bytes() for path in (supervised / "out").iterdir()}
-    mapping, pair = demalib.load_aligned("out")
+    mapping, pair = demalib.load_alignment("out")
 
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(demalib.Mapping, "save", full)
+    monkeypatch.setattr("demalib.alignment.save_mapping", full)
     with pytest.raises(OSError, match="No space"):
-        demalib.save_aligned("out", mapping, pair)
+        demalib.save_alignment("out", mapping, pair)
     assert {path.name: path.read_bytes() for path in (supervised / "out").iterdir()} == before
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_translate_prints_what_retrieval_finds(supervised, capsys, reverse):
-    mapping, pair = demalib.load_aligned("out")
+    mapping, pair = demalib.load_alignment("out")
     src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
     asked = [src.words[3], src.words[2000]]
     flag = " --reverse" if reverse else ""
@@ -156,29 +161,36 @@ def test_translate_prints_what_retrieval_finds(supervised, capsys, reverse):
     assert (code, err) == (0, "")
     rows = [line.split() for line in out.splitlines()]
     assert rows[0] == ["word", "rank", "translation", "translation_rank", "score", "cosine"]
-    way = retrievers(mapping, pair)[reverse]
+    retriever = retrievers(mapping, pair)[reverse]
     i = torch.tensor([3, 2000])
-    scores, columns = way.translate(i, Metric("csls"), 4)
+    scores, columns = retriever.translate(i, Metric("csls"), 4)
     want = [
-        [asked[q], str(int(i[q]) + 1), tgt.words[j], str(j + 1), f"{score:.4f}",
-         f"{float(way.mapped[i[q]] @ way.targets[j]):.4f}"]
-        for q in range(2) for score, j in zip(scores[q].tolist(), columns[q].tolist(), strict=True)
-    ]  # fmt: skip
+        [
+            asked[q],
+            str(int(i[q]) + 1),
+            tgt.words[j],
+            str(j + 1),
+            f"{score:.4f}",
+            f"{float(retriever.mapped[i[q]] @ retriever.targets[j]):.4f}",
+        ]
+        for q in range(2)
+        for score, j in zip(scores[q].tolist(), columns[q].tolist(), strict=True)
+    ]
     assert rows[1:] == want
 
 
 def test_translate_uses_the_metric_of_its_direction(supervised):
-    mapping, pair = demalib.load_aligned("out")
+    mapping, pair = demalib.load_alignment("out")
     mapping.info["config"] |= {"sigma2_src": 0.5, "sigma2_tgt": 0.02}
     for reverse, side, sigma2 in ((False, pair.src, 0.02), (True, pair.tgt, 0.5)):
-        way = retrievers(mapping, pair)[reverse]
-        scores, _ = way.translate(torch.tensor([5]), Metric("csls-d", sigma2=sigma2), 3)
+        retriever = retrievers(mapping, pair)[reverse]
+        scores, _ = retriever.translate(torch.tensor([5]), Metric("csls-d", sigma2=sigma2), 3)
         found = demalib.translate(mapping, pair, side.words[5], 3, "csls-d", reverse)
         np.testing.assert_allclose(found["score"], scores[0])
 
 
 def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
-    _, pair = demalib.load_aligned("out")
+    _, pair = demalib.load_alignment("out")
     word = pair.src.words[100]
     code, out, err = demalib_says(capsys, f"translate out {word}x {word.upper()} -k 1")
     assert code == 2 and err.count("\n") == 1
@@ -189,7 +201,7 @@ def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
     code, _, err = demalib_says(capsys, f"translate out {word} -k 0")
     assert code == 2 and "at least 1" in err
     with pytest.raises(DataError, match="near spellings"):
-        demalib.translate(*demalib.load_aligned("out"), word + "x")
+        demalib.translate(*demalib.load_alignment("out"), word + "x")
 
 
 def test_info_tells_what_was_done(supervised, capsys):
@@ -212,9 +224,9 @@ def test_gensim_finds_the_same_neighbours_and_precision(folder, solver):
     models = pytest.importorskip("gensim.models")
     write_languages(folder, shared=0, noise=1.8)
     main(shlex.split(f"{ALIGN} --lexicon train.txt --solver {solver}"))
-    mapping, pair = demalib.load_aligned("out")
-    way, gold = retrievers(mapping, pair)[0], demalib.read_lexicon("test.txt")
-    want = judge(way, pair.src, pair.tgt, gold, Metric("csls"))
+    mapping, pair = demalib.load_alignment("out")
+    retriever, gold = retrievers(mapping, pair)[0], read_lexicon("test.txt")
+    want = judge(retriever, pair.src, pair.tgt, gold, Metric("csls"))
     assert 0.05 < (want["position"] == 1).mean() < 0.98  # neither all right nor all wrong
     for form, ending in (("vec", "vec"), ("word2vec", "bin")):
         assert main(["export", "out", "--format", form]) == 0
@@ -225,11 +237,11 @@ def test_gensim_finds_the_same_neighbours_and_precision(folder, solver):
             for lang in ("fi", "el")
         )
         assert (src.index_to_key, tgt.index_to_key) == (pair.src.words, pair.tgt.words)
-        np.testing.assert_array_equal(src.vectors, way.mapped.numpy())  # every bit
-        np.testing.assert_array_equal(tgt.vectors, way.targets.numpy())
+        np.testing.assert_array_equal(src.vectors, retriever.mapped.numpy())  # every bit
+        np.testing.assert_array_equal(tgt.vectors, retriever.targets.numpy())
         np.testing.assert_allclose(np.linalg.norm(tgt.vectors, axis=1), 1, atol=1e-6)
-        got = judge(Retriever(torch.tensor(src.vectors), torch.tensor(tgt.vectors)),
-                    pair.src, pair.tgt, gold, Metric("csls"))  # fmt: skip
+        read = Retriever(torch.tensor(src.vectors), torch.tensor(tgt.vectors))
+        got = judge(read, pair.src, pair.tgt, gold, Metric("csls"))
         assert (got["position"] == 1).mean() == (want["position"] == 1).mean()
         for word in pair.src.words[:2000:500]:
             near = [w for w, _ in tgt.similar_by_vector(src[word], topn=10)]
@@ -238,12 +250,12 @@ def test_gensim_finds_the_same_neighbours_and_precision(folder, solver):
 
 
 def test_exports_are_read_back_by_ourselves(supervised, capsys):
-    mapping, pair = demalib.load_aligned("out")
-    way = retrievers(mapping, pair)[0]
+    mapping, pair = demalib.load_alignment("out")
+    retriever = retrievers(mapping, pair)[0]
     for form, ending in (("vec", "vec"), ("word2vec", "bin"), ("npz", "npz")):
         code, out, err = demalib_says(capsys, f"export out --format {form} --out new/place")
         assert (code, err) == (0, "") and f"new/place/el.aligned.{ending}" in out
-        for lang, vectors in (("fi", way.mapped), ("el", way.targets)):
+        for lang, vectors in (("fi", retriever.mapped), ("el", retriever.targets)):
             back = demalib.read_vectors(f"new/place/{lang}.aligned.{ending}")
             assert back.lang == lang
             np.testing.assert_array_equal(back.vectors, vectors.numpy())
@@ -252,7 +264,7 @@ def test_exports_are_read_back_by_ourselves(supervised, capsys):
 
 
 def test_exported_words_lie_where_transform_puts_raw_vectors(supervised):
-    mapping, pair = demalib.load_aligned("out")
+    mapping, pair = demalib.load_alignment("out")
     main(["export", "out", "--format", "npz"])
     raw = demalib.read_vectors("fi.vec").vectors
     placed = mapping.transform(raw[10:20])  # ten words alone, with the mean of all
@@ -263,15 +275,15 @@ def test_exported_words_lie_where_transform_puts_raw_vectors(supervised):
 
 def test_the_dictionary_has_every_word_and_marks_mutual_pairs(supervised, monkeypatch):
     monkeypatch.setattr("demalib.tiles.CHUNK_NUMBERS", 3000 * 700)  # five chunks
-    mapping, pair = demalib.load_aligned("out")
+    mapping, pair = demalib.load_alignment("out")
     assert main(["export", "out", "--format", "dictionary"]) == 0
     lines = Path("out/fi-el.dictionary.tsv").read_text(encoding="utf-8").splitlines()
     header, rows = lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
     assert header == ["source", "target", "csls", "cosine", "source_rank", "target_rank", "mutual"]
     assert [row[0] for row in rows] == pair.src.words
-    way = retrievers(mapping, pair)[0]
+    retriever = retrievers(mapping, pair)[0]
     scores = torch.cat(
-        [part.clone() for _, part in way.iter_scores(torch.arange(3000), Metric("csls"))]
+        [part.clone() for _, part in retriever.iter_scores(torch.arange(3000), Metric("csls"))]
     )
     best, there = scores.max(dim=1)
     back = scores.argmax(dim=0)

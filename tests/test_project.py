@@ -1,5 +1,6 @@
 """Promises of the project as a whole."""
 
+import ast
 import os
 import re
 import shlex
@@ -77,6 +78,61 @@ import demalib, demalib.cli, demalib.plots
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+CORE = [
+    "mixture",
+    "matching",
+    "flow",
+    "losses",
+    "gradient",
+    "em",
+    "retrieval",
+    "procrustes",
+    "tiles",
+]
+OUTSIDE = {"torch", "numpy", "pandas", "tqdm"}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_the_core_stands_on_torch_and_itself(name):
+    tree = ast.parse((ROOT / "demalib" / f"{name}.py").read_text())
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module)
+    ours = {module for module in imported if module.startswith("demalib")}
+    assert ours <= {f"demalib.{core}" for core in CORE}
+    theirs = {module.split(".")[0] for module in imported - ours}
+    assert theirs - set(sys.stdlib_module_names) <= OUTSIDE
+
+
+PLUMBING = [
+    "pip",
+    "pooch",
+    "requests",
+    "msgpack",
+    "safetensors",
+    "filelock",
+    "matplotlib",
+    "seaborn",
+    "IPython",
+]
+
+
+def test_import_demalib_pulls_no_plumbing():
+    code = "import sys, demalib, demalib.em, demalib.gradient; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert "torch" in loaded and not loaded & {*PLUMBING, "papermill", "jupyter_client", "dask"}
+
+
+def test_import_demalib_alone_is_light():
+    code = "import sys, demalib; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" not in done.stdout.split()
 
 
 def test_public_names_exist_and_explain_themselves():

@@ -10,6 +10,8 @@ from demalib.retrieval import (
     Metric,
     Retriever,
     best_columns,
+    csls_,
+    iter_csls,
     k_occurrence,
     mean_top_cosine,
 )
@@ -18,8 +20,10 @@ from demalib.tiles import Clusters
 
 @pytest.fixture
 def spaces(gen):
-    return (torch.randn(40, 6, generator=gen, dtype=torch.float64),
-            torch.randn(50, 6, generator=gen, dtype=torch.float64))  # fmt: skip
+    return (
+        torch.randn(40, 6, generator=gen, dtype=torch.float64),
+        torch.randn(50, 6, generator=gen, dtype=torch.float64),
+    )
 
 
 def scores(mapped, targets, metric, rows=None):
@@ -39,6 +43,22 @@ def test_csls_is_its_definition(spaces):
             r_s = sorted(cos[:, j].tolist())[-5:]
             want[i, j] = 2 * cos[i, j] - sum(r_t) / 5 - sum(r_s) / 5
     torch.testing.assert_close(scores(*spaces, Metric("csls")), want)
+
+
+def test_all_csls_scores_are_of_one_formula(spaces, monkeypatch):
+    x, y = (normalize(side, dim=1) for side in spaces)
+    want, cosines = scores(*spaces, Metric("csls")), x @ y.T
+    monkeypatch.setattr(tiles, "CHUNK_NUMBERS", 130)
+    monkeypatch.setattr(tiles, "CHUNK_ROWS", 2)
+    found = torch.cat([part.clone() for _, part in iter_csls(x, y, 5)])
+    torch.testing.assert_close(found, want)
+    r_src, r_tgt = mean_top_cosine(y, x, 5), mean_top_cosine(x, y, 5)
+    made = csls_(cosines, r_src, r_tgt)
+    assert made is cosines  # in place
+    torch.testing.assert_close(made, want)
+    half = csls_(x @ y.T, r_src)
+    torch.testing.assert_close(half - r_tgt[:, None], want)
+    assert torch.equal(half.argmax(dim=1), want.argmax(dim=1))
 
 
 def test_csls_d_is_csls_with_log_densities_for_cosines(spaces):

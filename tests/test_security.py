@@ -1,6 +1,7 @@
 """Nothing is let in: no pickle, no unpacking to disk, no plain http, no name that is a path."""
 
 import ast
+import dataclasses
 import http.server
 import re
 import threading
@@ -11,15 +12,18 @@ import pytest
 import torch
 from chaos import world
 
-from demalib import runs, sources
+from demalib import runs
+from demalib.alignment import FORMATS, export_alignment
 from demalib.cli import main
 from demalib.config import Config, preset
-from demalib.export import FORMATS, export_aligned
-from demalib.files import DataError, cache_dir
-from demalib.lexicon import load_lexicon
-from demalib.mapping import Mapping, make_pair
-from demalib.store import load_embedding, save_embedding
-from demalib.vectors import Embedding
+from demalib.data import registry
+from demalib.data.files import cache_dir
+from demalib.data.lexicon import load_lexicon
+from demalib.data.store import load_embedding, save_embedding
+from demalib.data.tensors import load_mapping, save_mapping
+from demalib.embedding import Embedding
+from demalib.errors import DataError
+from demalib.pair import Mapping, make_pair
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted([*(ROOT / "demalib").rglob("*.py"), *(ROOT / "notebooks").glob("*.py")])
@@ -53,15 +57,24 @@ def test_no_pickle_and_no_unpacking_anywhere(path):
     assert offences(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("text", ["import pickle", "from pickle import load", "torch.load(p)",
-                                  "np.load(p)", "np.load(p, allow_pickle=True)",
-                                  "tar.extractall(p)", "run(x, shell=True)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from pickle import load",
+        "torch.load(p)",
+        "np.load(p)",
+        "np.load(p, allow_pickle=True)",
+        "tar.extractall(p)",
+        "run(x, shell=True)",
+    ],
+)
 def test_the_check_sees_what_it_looks_for(text):
     assert offences(text)
 
 
 def test_vectors_of_the_registry_are_pinned_and_hashed():
-    for wheel in sources.REGISTRY.values():
+    for wheel in registry.REGISTRY.values():
         assert re.fullmatch(r"[0-9a-f]{64}", wheel.sha256) and "==" in wheel.requirement
 
 
@@ -70,12 +83,18 @@ def test_vectors_of_the_registry_are_pinned_and_hashed():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"pair": "../x-y"}, {"solver": "../../x"}, {"seed": "../../x"}, {"ablate": "a/../../../x"},
-     {"pair": ".."}, {"dictionary": "/etc"}],
-)  # fmt: skip
+    [
+        {"pair": "../x-y"},
+        {"solver": "../../x"},
+        {"seed": "../../x"},
+        {"ablate": "a/../../../x"},
+        {"pair": ".."},
+        {"dictionary": "/etc"},
+    ],
+)
 def test_a_run_cannot_leave_its_folder(settings, monkeypatch, tmp_path):
     monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
-    config = Config(**{**preset("en-fr").to_dict(), **settings})
+    config = dataclasses.replace(preset("en-fr"), **settings)
     monkeypatch.setattr("demalib.config.preset", lambda *_, **__: preset("en-fr"))
     with pytest.raises(DataError):
         runs.run_dir(config)
@@ -106,21 +125,22 @@ def test_a_folder_from_elsewhere_cannot_write_outside(tmp_path):
     mapping = Mapping.of(torch.eye(10), torch.eye(10), pair, Config())
     for format in FORMATS:
         with pytest.raises(DataError, match="cannot name a file"):
-            export_aligned(mapping, pair, tmp_path / "a" / "b", format)
+            export_alignment(mapping, pair, tmp_path / "a" / "b", format)
     save_embedding(tmp_path / "bad.npz", bad)
     with pytest.raises(DataError, match="cannot name a file"):
         load_embedding(tmp_path / "bad.npz")
-    mapping.save(tmp_path / "m.safetensors")
+    save_mapping(tmp_path / "m.safetensors", mapping)
     with pytest.raises(DataError, match="cannot name a file"):
-        Mapping.load(tmp_path / "m.safetensors")
+        load_mapping(tmp_path / "m.safetensors")
     assert not list(tmp_path.rglob("*aligned*"))
 
 
 def test_a_side_without_a_name_is_no_offence(tmp_path):
     src, tgt = (Embedding(side.words, side.vectors) for side in world.spaces(20))
     pair = make_pair(src, tgt)
-    Mapping.of(torch.eye(10), torch.eye(10), pair, Config()).save(tmp_path / "m.safetensors")
-    assert Mapping.load(tmp_path / "m.safetensors").info["src"] == ""
+    mapping = Mapping.of(torch.eye(10), torch.eye(10), pair, Config())
+    save_mapping(tmp_path / "m.safetensors", mapping)
+    assert load_mapping(tmp_path / "m.safetensors").info["src"] == ""
 
 
 # ---------------------------------------------------------------- downloads
@@ -131,7 +151,7 @@ def test_nothing_comes_over_plain_http(base, monkeypatch):
     monkeypatch.setenv("DEMALIB_MUSE_URL", base)
     monkeypatch.setattr("requests.get", lambda *_, **__: pytest.fail("it was asked"))
     with pytest.raises(DataError, match="is not https"):
-        sources.fetch_muse_vectors("es")
+        registry.fetch_muse_vectors("es")
     assert not list((cache_dir() / "muse").rglob("*.vec"))
 
 
@@ -182,19 +202,19 @@ def test_a_way_that_leads_to_plain_http_is_not_taken(answers, monkeypatch):
 
     monkeypatch.setenv("DEMALIB_MUSE_URL", start(lead))
     with pytest.raises(DataError, match="is not https"):
-        sources.fetch_muse_vectors("es")
+        registry.fetch_muse_vectors("es")
     assert not [p for p in cache_dir().rglob("*") if p.is_file()]
 
 
 def test_a_server_that_stalls_is_asked_a_few_times(answers, monkeypatch):
     start, asked = answers
     over = threading.Event()
-    monkeypatch.setattr(sources, "TIMEOUT", 0.2)
+    monkeypatch.setattr(registry, "TIMEOUT", 0.2)
     monkeypatch.setenv("DEMALIB_MUSE_URL", start(lambda handler: over.wait(20)))
     with pytest.raises(DataError, match="timed out.*check the network"):
-        sources.fetch_muse_vectors("es")
+        registry.fetch_muse_vectors("es")
     over.set()
-    assert len(asked) == sources.TRIES
+    assert len(asked) == registry.TRIES
     assert not [p for p in cache_dir().rglob("*") if p.is_file()]
 
 
@@ -203,7 +223,7 @@ def test_wrong_bytes_are_not_kept(answers, monkeypatch, data):
     start, _ = answers
     monkeypatch.setenv("DEMALIB_MUSE_URL", start(send(data)))
     with pytest.raises(DataError):
-        sources.fetch_muse_vectors("es")
+        registry.fetch_muse_vectors("es")
     assert not [p for p in cache_dir().rglob("*") if p.is_file()]
 
 
@@ -219,8 +239,11 @@ SECRET = re.compile(
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_outputs_hold_no_secret_and_no_machine_path(path):
     cells = nbformat.read(path, as_version=4).cells
-    texts = [str({k: v for k, v in output.get("data", output).items() if k != "image/png"})
-             for cell in cells for output in cell.get("outputs", [])]  # fmt: skip
+    texts = [
+        str({k: v for k, v in output.get("data", output).items() if k != "image/png"})
+        for cell in cells
+        for output in cell.get("outputs", [])
+    ]
     assert [SECRET.search(text)[0] for text in texts if SECRET.search(text)] == []
     assert SECRET.search("kept in /home/someone/x")
 

@@ -1,13 +1,14 @@
-"""Figures: data frames in, Axes out, one style. Many are named like what makes their data frame.
+"""Figures: data frames in, Axes out, one style. Many share the name of the function of their data.
 
-One import serves them all: ``from demalib import plots``. Which module has what:
+One import serves them all: ``from demalib import plots``. The modules:
 
-- ``common``: the style, and what several figures need;
-- ``runs``: one run, its precision, history, refinement and hubs;
+- ``common``: the style and the parts that several figures share;
+- ``fonts``: fonts for Japanese and Chinese;
+- ``runs``: one run: its precision, history, refinement and hubs;
 - ``tables``: the paper's tables beside ours, ablations, effects, rivals;
 - ``similarity``: cosines of word pairs;
-- ``words``: words and their translations in the space they share;
-- ``plane``: the small world in the plane;
+- ``words``: words and their translations in the shared space;
+- ``plane``: the toy world in the plane;
 - ``bench``: the benchmarks.
 """
 
@@ -20,8 +21,30 @@ from demalib.plots.tables import ablations, beside_paper, effects, rivals
 from demalib.plots.words import around_and_clouds, joined_words, meeting
 
 __all__ = [
-    "SRC", "TGT", "Picture", "ablations", "around_and_clouds", "beside_paper", "by_frequency",
-    "cloud", "cosines", "curves", "effects", "growth", "history", "hubness", "joined_words",
-    "landscapes", "meeting", "moments", "panels", "precision", "precision_over_time", "rivals", "rounds",
-    "save", "separation", "style",
-]  # fmt: skip
+    "SRC",
+    "TGT",
+    "Picture",
+    "ablations",
+    "around_and_clouds",
+    "beside_paper",
+    "by_frequency",
+    "cloud",
+    "cosines",
+    "curves",
+    "effects",
+    "growth",
+    "history",
+    "hubness",
+    "joined_words",
+    "landscapes",
+    "meeting",
+    "moments",
+    "panels",
+    "precision",
+    "precision_over_time",
+    "rivals",
+    "rounds",
+    "save",
+    "separation",
+    "style",
+]

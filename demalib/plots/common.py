@@ -1,4 +1,4 @@
-"""What all figures share: their style, names of directions, labels that stay apart, small files."""
+"""Parts that all figures share: style, arrows for directions, labels that stay apart, small files."""
 
 from __future__ import annotations
 
@@ -10,66 +10,101 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from PIL import Image  # matplotlib brings it
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from PIL import Image  # a dependency of matplotlib
 
-from demalib.files import write_aside
-from demalib.fonts import families
+from demalib.data.files import atomic_write
+from demalib.plots.fonts import families
+
+COMPASS = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
+OFFSETS = [(r * a, r * b) for r in (7, 10, 14, 19) for a, b in COMPASS]  # in typographic points
+DISTANCE_COST = 5  # square pixels that a label may cover to be one typographic point nearer
 
 
 def style() -> None:
-    """The look of every figure: colour-blind palette, readable sizes, 100 dpi, any script."""
+    """Set the look of all figures: colour-blind palette, readable sizes, 100 dpi, any script."""
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
-    plt.rcParams.update({
-        "figure.dpi": 100, "savefig.dpi": 100, "savefig.bbox": "tight", "axes.spines.top": False,
-        "axes.spines.right": False, "figure.constrained_layout.use": True,
+    settings = {
+        "figure.dpi": 100,
+        "figure.constrained_layout.use": True,
+        "savefig.dpi": 100,
+        "savefig.bbox": "tight",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
         "font.family": families(),
-    })  # fmt: skip
+    }
+    plt.rcParams.update(settings)
+
+
+def figure_of(axes: Axes | np.ndarray | list[Axes]) -> Figure:
+    """Return the figure that one or several axes belong to."""
+    return np.asarray(axes, dtype=object).flat[0].figure
 
 
 def save(axes: Axes | np.ndarray | list[Axes], path: Path) -> None:
-    """Write the figure of these axes as a PNG, whole or not at all."""
-    with write_aside(path) as aside:
-        np.ravel(axes)[0].figure.savefig(aside, format="png")
+    """Write the figure of these axes as a PNG; if that fails, an old file stays as it was."""
+    with atomic_write(path) as aside:
+        figure_of(axes).savefig(aside, format="png")
 
 
 def arrow(direction: str) -> str:
-    """``en → fr`` for ``en-fr``."""
+    """Write a direction with an arrow: ``en → fr`` for ``en-fr``."""
     return direction.replace("-", " → ")
 
 
 def error_bars(rows: pd.DataFrame, column: str) -> list[pd.Series]:
-    """How far ``low`` and ``high`` lie from a column, as matplotlib wants it."""
+    """Convert the bounds ``low`` and ``high`` to distances from a column, as matplotlib needs them."""
     return [rows[column] - rows["low"], rows["high"] - rows[column]]
 
 
-def label_points(ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray) -> None:
-    """Write each word (text, position, colour) near its point, where it hides least of the rest."""
-    ax.figure.draw_without_rendering()
-    corners = ax.transData.transform(avoid)
-    boxes = np.hstack([corners - 4, corners + 4])  # (n, 4): left, bottom, right, top
-    turns = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
-    spots = [(8 * r * a, 8 * r * b) for r in (1, 1.6, 2.4) for a, b in turns]
-    align = {1: ("left", "bottom"), 0: ("center", "center"), -1: ("right", "top")}
-    for word, xy, color in labels:
-        tries = []
-        for dx, dy in spots:
-            ha, va = align[int(np.sign(dx))][0], align[int(np.sign(dy))][1]
-            look = {"ha": ha, "va": va, "color": color, "fontsize": 10}
-            text = ax.annotate(word, xy, (dx, dy), textcoords="offset points", **look)
-            box = text.get_window_extent().padded(1).extents
-            sides = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
-            hidden = sides.clip(0).prod(axis=1).sum()
-            tries.append((hidden, len(tries), box, text))
-        _, chosen, box, _ = min(tries, key=lambda t: t[:2])
-        boxes = np.vstack([boxes, box])
-        for text in (t[3] for t in tries if t[1] != chosen):
-            text.remove()
+def label_points(
+    ax: Axes, labels: list[tuple[str, np.ndarray, str]], avoid: np.ndarray, size: float = 10
+) -> None:
+    """Write a label beside each point, where it covers little else and stays inside the axes.
+
+    Labels are placed in pixels, so set the limits of the axes first.
+
+    Args:
+        ax: Where to draw.
+        labels: Text, position ``(2,)`` and colour of each label.
+        avoid: Points that the labels should not cover, ``(n, 2)``.
+        size: Font size.
+    """
+    figure_of(ax).draw_without_rendering()
+    pixels = ax.transData.transform(avoid)
+    taken = np.hstack([pixels - 4, pixels + 4])  # (n, 4): left, bottom, right, top
+    far = DISTANCE_COST * np.linalg.norm(OFFSETS, axis=1)
+    for word, (x, y), color in labels:
+        text = ax.annotate(
+            word, (x, y), (0, 0), textcoords="offset points", color=color, fontsize=size
+        )
+        boxes = np.array([_move(text, offset) for offset in OFFSETS])
+        covered = np.array([_overlap(box, taken).sum() for box in boxes])
+        outside = _overlap(boxes, boxes) - _overlap(boxes, ax.bbox.extents)
+        best = int(np.argmin(np.round(covered + outside + far)))  # rounded: equal places tie
+        _move(text, OFFSETS[best])
+        taken = np.vstack([taken, boxes[best]])
+
+
+def _move(text: Annotation, offset: tuple[float, float]) -> np.ndarray:
+    """Move a label to this offset from its point and return its box in pixels, ``(4,)``."""
+    text.set_position(offset)
+    text.set_horizontalalignment({-1: "right", 0: "center", 1: "left"}[int(np.sign(offset[0]))])
+    text.set_verticalalignment({-1: "top", 0: "center", 1: "bottom"}[int(np.sign(offset[1]))])
+    return text.get_window_extent().padded(1).extents
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the areas that boxes share, ``(..., 4)`` each: left, bottom, right, top."""
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
+    return sides.clip(0).prod(axis=-1)
 
 
 def label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Name lines (height, name, colour) at the right edge, moved apart where they meet."""
+    """Name lines (height, name, colour) at the right edge, moved apart where they would overlap."""
     ends = sorted(ends)
-    at = np.array([height for height, _, _ in ends])
+    at = np.array([height for height, _, _ in ends], dtype=float)
     lines = np.array([1 + name.count("\n") for _, name, _ in ends])
     gap = 0.04 * np.ptp(ax.get_ylim()) * (lines[:-1] + lines[1:])
     for _ in range(200):  # neighbours push each other until all are clear
@@ -77,22 +112,29 @@ def label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
         at[:-1] -= push
         at[1:] += push
     for height, (_, name, color) in zip(at, ends, strict=True):
-        place = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
-        text = ax.annotate(name, (1, height), (5, 0), va="center", color=color, **place)
-        text.set_annotation_clip(False)
+        ax.annotate(
+            name,
+            (1, height),
+            (5, 0),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            va="center",
+            color=color,
+            annotation_clip=False,
+        )
 
 
 class Picture:
-    """A figure as a PNG of 128 colours, a third of the bytes, so that notebooks stay light.
+    """A figure as a PNG of 128 colours, a third of the usual size, to keep notebooks small.
 
-    It closes the figure; a notebook shows what stands last in a cell.
+    It closes the figure; a notebook shows it if it is the last expression of a cell.
 
     Args:
         axes: Axes of the figure, one or several.
     """
 
     def __init__(self, axes: Axes | np.ndarray | list[Axes]):
-        figure, whole, small = np.ravel(axes)[0].figure, BytesIO(), BytesIO()
+        figure, whole, small = figure_of(axes), BytesIO(), BytesIO()
         figure.savefig(whole, format="png")
         plt.close(figure)
         Image.open(whole).convert("RGB").quantize(128).save(small, "PNG", optimize=True)

@@ -1,4 +1,4 @@
-"""Figures of the world in the plane (:mod:`demalib.toy`): its densities, losses and moments."""
+"""Figures of the world in the plane (:mod:`demalib.teaching.plane`): its densities, losses and moments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from demalib.plots.common import label_ends
+from demalib.plots.common import label_ends, label_points
 
 SRC, TGT = sns.color_palette("colorblind")[0], sns.color_palette("colorblind")[3]
-# Where a label may stand: right, centre or left of its point, and so many typographic points above.
-PLACES = ((1, 0), (-1, 0), (0, 9), (0, -9), (1, 6), (1, -6), (-1, 6), (-1, -6))
 
 
 def panels(columns: int, rows: int = 1, size: float = 4.2) -> np.ndarray:
@@ -43,7 +41,7 @@ def cloud(
     Args:
         ax: Where to draw.
         title: What it is.
-        log_density: On :func:`demalib.toy.grid` of this ``reach``, ``(n * n,)``; a shade is a nat.
+        log_density: On :func:`demalib.teaching.plane.grid` of this ``reach``, ``(n * n,)``; a shade is a nat.
         reach: The panel goes from ``-reach`` to ``reach`` in both dimensions.
         samples: Points, ``(B, 2)``.
         words: Points, ``(N, 2)``.
@@ -59,31 +57,11 @@ def cloud(
         ax.scatter(*np.transpose(samples), s=6, color=color, alpha=0.5, linewidths=0)
     if words is not None:
         ax.scatter(*np.transpose(words), s=18, color=color, edgecolor="white", linewidth=0.5)
-        _label(ax, np.asarray(words), labels, reach)
     ax.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach))
+    if words is not None and len(labels):
+        at = np.asarray(words)
+        label_points(ax, [(text, xy, "0.15") for text, xy in zip(labels, at, strict=False)], at, 9)
     return ax
-
-
-def _label(ax: Axes, points: np.ndarray, labels: Sequence[str], reach: float) -> None:
-    """Write each label beside its point, at the first of eight places where nothing is in its way."""
-    unit = 2 * reach / (72 * 3.6)  # of the plane to a typographic point, roughly
-    taken = [(point, 3.0) for point in points]  # middles, and half widths in typographic points
-    for point, text in zip(points, labels, strict=False):
-        half, choices = 2.7 * len(text), []
-        for dx, dy in PLACES:
-            middle = point + unit * np.array([dx * (half + 5), dy])
-            apart = [
-                np.abs(middle - other) / (unit * np.array([half + width, 10.0]))
-                for other, width in taken
-                if other is not point
-            ]
-            room = min(max(gap) for gap in apart) if apart else 1.0
-            outside = max(0.0, abs(middle[0]) + unit * half - reach)
-            choices.append((min(room, 0.9) - outside, middle, dx, dy))
-        _, middle, dx, dy = max(choices, key=lambda choice: choice[0])
-        taken.append((middle, half))
-        ax.annotate(text, point, (dx * 5, dy), textcoords="offset points", va="center",
-                    ha=("right", "center", "left")[dx + 1], fontsize=9)  # fmt: skip
 
 
 def curves(

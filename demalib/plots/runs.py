@@ -67,7 +67,7 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
     """P@1 over the frequency rank of the query, a line per direction, labelled at its end.
 
     Args:
-        frames: What :func:`demalib.evaluate.by_frequency` returns, by direction.
+        frames: What :func:`demalib.evaluation.translation.by_frequency` returns, by direction.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6, 3.2))[1]
@@ -89,7 +89,7 @@ def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> 
     """A line per ``name`` over the rounds of refinement, labelled at its end.
 
     Args:
-        frame: Rows of :func:`demalib.pipeline.follow_refinement`, with a ``name`` for each line.
+        frame: Rows of :func:`demalib.evaluation.benchmark.follow_refinement`, with a ``name`` for each line.
         column: What to draw: ``p@1`` or ``gain``, with their intervals, ``pairs`` or ``cosine``.
         ax: Where to draw; a new figure if left out.
     """

@@ -1,4 +1,4 @@
-"""Figures of word similarity (:mod:`demalib.similarity`): cosines, and what they tell apart."""
+"""Figures of word similarity (:mod:`demalib.evaluation.similarity`): cosines, and what they tell apart."""
 
 from __future__ import annotations
 

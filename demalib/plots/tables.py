@@ -1,4 +1,4 @@
-"""Figures of the tables (:mod:`demalib.tables`): ours beside the paper's, ablations, rivals."""
+"""Figures of the tables (:mod:`demalib.evaluation.tables`): ours beside the paper's, ablations, rivals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | N
     """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
 
     Args:
-        table: What :func:`demalib.tables.beside_paper` returned.
+        table: What :func:`demalib.evaluation.tables.beside_paper` returned.
         system: Which row of the paper.
         ax: Where to draw; a new figure if left out.
     """
@@ -48,7 +48,7 @@ def ablations(table: pd.DataFrame) -> list[Axes]:
     """Points of P@1 lost when a part is left out: ours as dots, the paper's as diamonds.
 
     Args:
-        table: What :func:`demalib.tables.ablations` returned.
+        table: What :func:`demalib.evaluation.tables.ablations` returned.
     """
     ways, rows = list(table["direction"].unique()), table[table["ablate"] != "nothing"]
     parts = list(rows["ablate"].unique())
@@ -97,7 +97,7 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
     """Accuracy against time, a panel per pair: mean P@1 of both directions over seconds.
 
     Args:
-        table: What :func:`demalib.tables.rivals` returned, in percent.
+        table: What :func:`demalib.evaluation.tables.rivals` returned, in percent.
     """
     done = table[table["seeds"] > 0]
     pairs, hints = list(done["pair"].unique()), ["identical", "none", "train"]

@@ -1,4 +1,4 @@
-"""Figures of words and their translations in the space they share (:mod:`demalib.lookup`)."""
+"""Figures of words and their translations in the space they share (:mod:`demalib.explore.words`)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def around_and_clouds(
     """A word, ringed, among others and the whole clouds at one moment of a run, side by side.
 
     Args:
-        near: What :func:`demalib.lookup.around` returned.
-        far: What :func:`demalib.lookup.clouds` returned.
+        near: What :func:`demalib.explore.words.around` returned.
+        far: What :func:`demalib.explore.words.clouds` returned.
         langs: Names of the two languages, of the words that are mapped first.
         moment: A caption of the run.
     """
@@ -71,19 +71,19 @@ def around_and_clouds(
 
 
 def meeting(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Cosine of words and their translations from moment to moment of a run.
+    """Cosine of words and their translations from snapshot to snapshot of a run.
 
     Args:
-        frame: What :func:`demalib.lookup.meeting` returned.
+        frame: What :func:`demalib.explore.words.meeting` returned.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(7, 3.2))[1]
-    lines = [name for name in frame if name != "moment"]
+    lines = [name for name in frame if name != "snapshot"]
     at = np.arange(len(frame))
     for i, name in enumerate(lines):
         ax.plot(at, frame[name], marker=".", color=f"C{i}")
     ticks = sorted({0, *at[5:-3:5], len(frame) - 1})
     ax.set(xticks=ticks, ylabel="mean cosine", xlim=(-0.5, at[-1] + 0.5))
-    ax.set_xticklabels([frame["moment"][i] for i in ticks])
+    ax.set_xticklabels([frame["snapshot"][i] for i in ticks])
     label_ends(ax, [(frame[name].iloc[-1], name, f"C{i}") for i, name in enumerate(lines)])
     return ax

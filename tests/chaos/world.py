@@ -7,20 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from demalib.config import Config, preset
-from demalib.store import save_embedding
-from demalib.vectors import Embedding
+from demalib.config import preset
+from demalib.data.store import save_embedding
+from demalib.embedding import Embedding
 
 VECTORS, WORDS = "fasttext/vectors-wiki", "arrival/dictionaries"
 QUICK = {"vectors": "muse", "lexicons": "muse"}
 EM = preset("en-es", **QUICK)
-GRADIENT = preset("en-es", solver="gradient", components=200, batch=32, steps=120,
-                  validate_every=5, **QUICK)  # fmt: skip
-
-
-def small(config: Config = EM, **settings) -> Config:
-    """A config with some settings changed."""
-    return Config(**{**config.to_dict(), **settings})
+GRADIENT = preset(
+    "en-es", solver="gradient", components=200, batch=32, steps=120, validate_every=5, **QUICK
+)
 
 
 def spaces(n: int = 300, d: int = 10, shared: int = 40, noise: float = 0.02, seed: int = 0):

@@ -1,0 +1,233 @@
+"""A finished alignment: save, load, describe, translate, export."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from demalib.config import Config
+from demalib.data.binary import write_npz, write_word2vec_bin
+from demalib.data.files import atomic_write, plain_name, write_json
+from demalib.data.store import load_embedding, save_embedding
+from demalib.data.tensors import load_mapping, save_mapping
+from demalib.data.text import EXACT_DIGITS, write_vec
+from demalib.embedding import explain_unknown
+from demalib.errors import DataError
+from demalib.pair import Mapping, Pair, make_pair, retrievers
+from demalib.procrustes import best_partners, dictionary_cosine
+from demalib.retrieval import Metric, Retriever
+from demalib.solvers import get_solver
+
+FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
+BRIEF = ("pair", "solver", "seed", "vectors")  # settings that a description names anyway
+
+
+def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
+    """Write the map and both normalised spaces to a folder that every later step can use.
+
+    The files are written aside and moved in together, the map last, so that a folder with a map
+    is whole; files of an earlier alignment in it are replaced.
+
+    Args:
+        folder: Made if it is not there.
+        mapping: What a solver found.
+        pair: The spaces it was found for, N_x and N_y words.
+    """
+    folder = Path(folder)
+    facts = {
+        "words": [len(pair.src), len(pair.tgt)],
+        "identical": len(pair.identical),
+        "criterion": criterion(mapping, pair),
+    }
+    mapping = replace(mapping, info=mapping.info | facts)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".aside.") as aside:
+        save_embedding(Path(aside) / "src.npz", pair.src)
+        save_embedding(Path(aside) / "tgt.npz", pair.tgt)
+        write_json(Path(aside) / "config.json", mapping.config.to_dict())
+        save_mapping(Path(aside) / "mapping.safetensors", mapping)
+        (folder / FILES[-1]).unlink(missing_ok=True)  # never an old map with new words
+        for name in FILES:
+            os.replace(Path(aside) / name, folder / name)
+
+
+def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
+    """The map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
+    folder = Path(folder)
+    mapping = load_mapping(folder / "mapping.safetensors")
+    src, tgt = (load_embedding(folder / name) for name in FILES[:2])
+    if (src.lang, tgt.lang) != (mapping.info["src"], mapping.info["tgt"]) or src.dim != len(
+        mapping.W_xy
+    ):
+        raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
+    return mapping, make_pair(src, tgt, normalisation=())
+
+
+def criterion(mapping: Mapping, pair: Pair) -> float:
+    """The mean cosine of frequent words and their best translations, see ``dictionary_cosine``."""
+    config = mapping.config
+    forward = retrievers(mapping, pair)[0]
+    return dictionary_cosine(forward.mapped, forward.targets, config.max_rank, config.knn)
+
+
+def translate(
+    mapping: Mapping,
+    pair: Pair,
+    words: str | list[str],
+    k: int = 10,
+    metric: str = "csls",
+    reverse: bool = False,
+) -> pd.DataFrame:
+    """The best translations of some words; ask for many at once, it costs little more than one.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces.
+        words: One word or several; case and white space may differ from the vocabulary's.
+        k: Translations per word.
+        metric: ``nn``, ``isf``, ``csls`` or ``csls-d``.
+        reverse: Translate target words into the source language.
+
+    Returns:
+        ``len(words) * k`` rows, best first: the ``word`` as asked, its frequency ``rank`` from 1,
+        the ``translation`` and its rank ``translation_rank``, the ``score`` under the metric, and
+        the ``cosine``.
+
+    Raises:
+        DataError: A word is not in the vocabulary; the message has near spellings.
+    """
+    if k < 1:
+        raise DataError(f"k is the number of translations, at least 1; got {k}")
+    words = [words] if isinstance(words, str) else list(words)
+    src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
+    found = {word: src.find(word) for word in words}
+    if unknown := [word for word in words if found[word] is None]:
+        raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
+    rows = [row for word in words if (row := found[word]) is not None]
+    config = mapping.config
+    sigma2 = config.sigma2_src if reverse else config.sigma2_tgt
+    exact = Metric(metric, get_solver(config.solver).metric.beta, sigma2, config.tau)
+    retriever = retrievers(mapping, pair, config.knn)[reverse]
+    scores, columns = retriever.translate(torch.tensor(rows, dtype=torch.long), exact, k)
+    cosines = torch.einsum("qd,qkd->qk", retriever.mapped[rows], retriever.targets[columns])
+    k = columns.shape[1]
+    return pd.DataFrame(
+        {
+            "word": np.repeat(words, k),
+            "rank": np.repeat(rows, k) + 1,
+            "translation": [tgt.words[j] for j in columns.flatten().tolist()],
+            "translation_rank": columns.flatten().cpu().numpy() + 1,
+            "score": scores.flatten().cpu().numpy(),
+            "cosine": cosines.flatten().cpu().numpy(),
+        }
+    )
+
+
+def describe(folder: str | Path) -> dict[str, str]:
+    """What was aligned, how, and what it takes on disk: a line of text by name."""
+    folder = Path(folder)
+    mapping = load_mapping(folder / "mapping.safetensors")
+    info, config = mapping.info, mapping.config
+    usual = Config().to_dict()
+    own = [f"{n}={v}" for n, v in config.to_dict().items() if v != usual[n] and n not in BRIEF]
+    sides = [(info["src"], mapping.src_norm), (info["tgt"], mapping.tgt_norm)]
+    out = {
+        "languages": f"{info['src']} → {info['tgt']}",
+        "solver": f"{config.solver} ({get_solver(config.solver).paper})",
+        "seed": str(config.seed),
+        "settings": f"{', '.join(own) or 'all as usual'} (all of them: config.json)",
+        "dimensions": str(len(mapping.W_xy)),
+        "normalisation": "; ".join(f"{lang} {'-'.join(n.steps) or 'none'}" for lang, n in sides),
+    }
+    if "words" in info:
+        out["words"] = ", ".join(
+            f"{n:,} {lang}" for n, (lang, _) in zip(info["words"], sides, strict=True)
+        )
+        out["identical words"] = f"{info['identical']:,}"
+        out["criterion"] = f"{info['criterion']:.4f} (mean cosine of the induced dictionary)"
+    if "policy" in info:
+        out["clean-up"] = ", ".join(f"{name}={value}" for name, value in info["policy"].items())
+    if "seconds" in info:
+        out["seconds"] = f"{info['seconds']:.1f}"
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return out | {path.name: f"{path.stat().st_size / 1e3:,.0f} kB" for path in files}
+
+
+def _write_exact_vec(path: Path, words: list[str], vectors: np.ndarray) -> None:
+    write_vec(path, words, vectors, digits=EXACT_DIGITS)
+
+
+WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
+    "vec": (".vec", _write_exact_vec),
+    "word2vec": (".bin", write_word2vec_bin),
+    "npz": (".npz", write_npz),
+}
+FORMATS = (*WRITERS, "dictionary")
+
+
+def export_alignment(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
+    """Write both languages in the space they share, or the dictionary that the map implies.
+
+    Source words are mapped by ``W_xy``, target words by ``P_y`` if the map has one, as translation
+    from source to target has it. All vectors have unit length and the training words' means taken
+    off. Every format keeps float32 to the last bit.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces, normalised as for training, N_x and N_y words.
+        folder: Made if it is not there.
+        format: ``vec`` (text), ``word2vec`` (binary), ``npz`` or ``dictionary`` (TSV).
+
+    Returns:
+        The files: ``en.aligned.vec`` and ``de.aligned.vec``, or ``en-de.dictionary.tsv``.
+    """
+    if format not in FORMATS:
+        raise DataError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
+    forward, _ = retrievers(mapping, pair, mapping.config.knn)
+    src, tgt = pair.src, pair.tgt
+    if format == "dictionary":
+        path = Path(folder) / plain_name(f"{src.lang}-{tgt.lang}.dictionary.tsv")
+        write_dictionary(path, forward, src.words, tgt.words)
+        return [path]
+    (ending, write), paths = WRITERS[format], []
+    for side, vectors in ((src, forward.mapped), (tgt, forward.targets)):
+        paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
+        write(paths[-1], side.words, vectors.cpu().numpy())
+    return paths
+
+
+def write_dictionary(path: Path, retriever: Retriever, src: list[str], tgt: list[str]) -> None:
+    """Write a line for every source word: its best translation under CSLS, and how good it is.
+
+    ``mutual`` is 1 where the source word is the best translation of its translation, too, in the
+    same space; those pairs are the ones to trust.
+    """
+    scores, forward, backward = best_partners(_scores(retriever))
+    with atomic_write(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
+        file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
+        for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
+            cosine, mutual = (
+                float(retriever.mapped[i] @ retriever.targets[j]),
+                int(backward[j] == i),
+            )
+            file.write(
+                f"{src[i]}\t{tgt[j]}\t{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{mutual}\n"
+            )
+
+
+def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:
+    """Slices of all source words and their CSLS scores, ``(chunk, M)``, with a progress bar."""
+    rows = torch.arange(len(retriever.mapped))
+    with tqdm(total=len(rows), desc="dictionary", unit="word", disable=None) as bar:
+        for part, scores in retriever.iter_scores(rows, Metric("csls")):
+            yield part, scores
+            bar.update(len(scores))

@@ -1,0 +1,253 @@
+"""Readers of vector files of every format: ``.vec``, word2vec and fastText ``.bin``, ``.npz``.
+
+Every reader is a generator of :class:`Block`: a few thousand words with their vectors, in the
+order of the file. Nothing is cleaned here; :mod:`demalib.embedding` does that, once for all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from demalib.data.files import atomic_write, plain_name
+from demalib.data.text import (
+    BLOCK_BYTES,
+    MAX_DIM,
+    Block,
+    read_header,
+    read_vec,
+    refuse_markup,
+    refuse_white_space,
+    show,
+)
+from demalib.errors import DataError
+
+FASTTEXT_MAGIC = 793712314
+LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # of a fastText model; usual are 6 and 20 letters
+MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to so many times its size, or so many bytes
+
+
+def read_blocks(path: str | Path) -> Iterator[Block]:
+    """Read a vector file of any known format, block by block.
+
+    Args:
+        path: ``.vec``/``.txt`` (also ``.gz``), ``.bin`` (word2vec or fastText) or ``.npz``.
+
+    Raises:
+        DataError: The file is missing, empty, broken or of no known format.
+    """
+    path = Path(path)
+    check_file(path)
+    if path.suffix == ".npz":
+        return read_npz(path)
+    if path.suffix == ".bin":
+        with open(path, "rb") as file:
+            is_fasttext = file.read(4) == struct.pack("<i", FASTTEXT_MAGIC)
+        return read_fasttext_bin(path) if is_fasttext else read_word2vec_bin(path)
+    return read_vec(path)
+
+
+def check_file(path: Path) -> None:
+    """Raise a DataError unless there is a file with something in it."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; give the path of a .vec, .bin or .npz file")
+    if not path.stat().st_size:
+        raise DataError(f"{path}: the file is empty; download or write it again")
+
+
+def read_word2vec_bin(path: str | Path) -> Iterator[Block]:
+    """Read word2vec's binary format: a header, then each word, a space and d float32 numbers."""
+    with open(path, "rb") as file:
+        yield from parse_word2vec(file, Path(path))
+
+
+def parse_word2vec(file: BinaryIO, path: Path) -> Iterator[Block]:
+    """Parse an open word2vec binary file; ``path`` is its name in error messages."""
+    first = file.readline(1024)
+    refuse_markup(first, path)
+    fields = first.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        raise DataError(
+            f"{path}: expected a word2vec header 'count dimension', found "
+            f"{show(first)}; is this a word2vec or fastText .bin file?"
+        )
+    count, dim = read_header(first, path)
+    buffer, at, seen = b"", 0, 0
+    while seen < count:
+        words, rows = [], []
+        while seen < count:  # every word that is whole in the buffer
+            space = buffer.find(b" ", at)
+            end = space + 1 + 4 * dim
+            if space < 0 or end > len(buffer):
+                break
+            words.append(buffer[at:space].lstrip(b"\n").decode("utf-8", "replace"))
+            rows.append(buffer[space + 1 : end])
+            at, seen = end, seen + 1
+        if words:
+            yield Block(words, _finite(b"".join(rows), words, dim, path))
+        more = file.read(BLOCK_BYTES) if seen < count else b""
+        if seen < count and (not more or len(buffer) - at > 2 * BLOCK_BYTES):
+            raise DataError(
+                f"{path}: the header promises {count:,} words, but the file ends in "
+                f"or is broken at word {seen + 1:,}; download it again"
+            )
+        buffer, at = buffer[at:] + more, 0
+
+
+def _finite(raw: bytes | np.ndarray, words: list[str], dim: int, path: Path) -> np.ndarray:
+    vectors = np.frombuffer(raw, dtype="<f4").reshape(-1, dim)
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        word = words[int(np.argmin(finite))]
+        raise DataError(
+            f"{path}: the vector of {word!r} holds NaN or infinity; is this a word2vec .bin file?"
+        )
+    return vectors
+
+
+def write_word2vec_bin(path: str | Path, words: list[str], vectors: np.ndarray) -> None:
+    """Write word2vec's binary format, as :func:`read_word2vec_bin` reads it, whole."""
+    refuse_white_space(words, path)
+    with atomic_write(path) as aside, open(aside, "wb") as file:
+        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(words, np.asarray(vectors, dtype="<f4"), strict=True):
+            file.write(word.encode("utf-8") + b" " + vector.tobytes() + b"\n")
+
+
+def read_fasttext_bin(path: str | Path) -> Iterator[Block]:
+    """Read a fastText model's words, vectors and counts through gensim (an optional extra)."""
+    try:
+        from gensim.models.fasttext import load_facebook_vectors
+    except ImportError as error:
+        raise DataError(
+            f"{path}: fastText .bin files need gensim; "
+            "pip install 'demalib[fasttext]', or use the .vec file"
+        ) from error
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
+            _check_fasttext(raw)
+        model = load_facebook_vectors(str(path))
+        words = list(model.index_to_key)
+        counts = np.array([model.get_vecattr(word, "count") for word in words])
+    except Exception as error:  # gensim raises whatever the broken bytes led it to
+        raise DataError(
+            f"{path}: gensim cannot read this fastText model ({error}); download it again"
+        ) from error
+    vectors = np.ascontiguousarray(model.vectors, dtype="<f4")
+    yield Block(words, _finite(vectors, words, len(vectors[0]), path), counts)
+
+
+def _check_fasttext(raw: mmap.mmap) -> None:
+    """Raise a ValueError unless a fastText model holds what its header promises.
+
+    gensim believes the header: it reads for ever where a word does not end, and sets memory
+    aside for vectors that do not follow.
+    """
+    _, _, dim, *_, bucket, shortest, longest, _, _ = struct.unpack_from("<14id", raw)
+    n, words, labels, _, pruned = struct.unpack_from("<3i2q", raw, 64)
+    if n != words or labels or pruned > 0 or n < 1 or bucket < 0 or not 0 < dim <= MAX_DIM:
+        raise ValueError("it is no plain model of word vectors, or its header is broken")
+    if not (0 <= shortest <= LONGEST_NGRAM and 0 <= longest <= LONGEST_NGRAM):
+        raise ValueError(f"its header says n-grams of {shortest} to {longest} letters")
+    at = 92
+    for number in range(1, n + 1):
+        end = raw.find(b"\0", at, at + LONGEST_WORD)
+        if end < 0:
+            raise ValueError(f"word {number:,} of {n:,} does not end")
+        at = end + 10  # behind its count, and the mark that it is a word
+    quantised, rows, columns = struct.unpack_from("<B2q", raw, at)
+    fits = (rows, columns) == (n + bucket, dim) and 4 * rows * dim <= len(raw) - at - 17
+    if quantised or not fits:
+        raise ValueError(f"{n:,} words and {bucket:,} n-grams do not fit {rows:,} vectors")
+
+
+def write_npz(path: str | Path, words: list[str], vectors: np.ndarray, **extra: Any) -> None:
+    """Write words and vectors (and other arrays, or JSON data) to one ``.npz`` file, whole."""
+    arrays = {"vectors": np.asarray(vectors, dtype=np.float32), "words": _pack("\n".join(words))}
+    for name, value in extra.items():
+        if value is not None:
+            packed = isinstance(value, np.ndarray)
+            arrays[name] = value if packed else _pack(json.dumps(value, ensure_ascii=False))
+    with atomic_write(path) as aside, open(aside, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def load_npz(path: str | Path) -> dict[str, Any]:
+    """Read what :func:`write_npz` wrote; never unpickles."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    check_array(file, member.file_size)
+        times, at_least = MOST_UNPACKED
+        if unpacked > max(at_least, times * Path(path).stat().st_size):
+            raise ValueError(f"it unpacks to {unpacked:,} bytes")
+        with np.load(path, allow_pickle=False) as data:
+            out = {name: data[name] for name in data.files}
+        out["words"] = bytes(out["words"]).decode("utf-8").split("\n")
+        for name, value in out.items():
+            if isinstance(value, np.ndarray) and value.dtype == np.uint8:
+                out[name] = json.loads(bytes(value))
+        fits = _npz_fits(**out)
+    except Exception as error:  # a damaged archive raises whatever its bytes lead to
+        raise DataError(
+            f"{path}: not a whole .npz file of word vectors ({error}); write it again"
+        ) from error
+    if not fits:
+        raise DataError(f"{path}: words and vectors do not fit together; write it again")
+    return out
+
+
+def check_array(file: BinaryIO, size: int) -> None:
+    """Raise a ValueError unless a ``.npy`` file of ``size`` bytes can hold what it promises.
+
+    numpy sets the memory aside before it looks.
+    """
+    header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, _, dtype = header(file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} is not in its {size:,} bytes")
+
+
+def _npz_fits(
+    words, vectors, counts=None, lang="", report=None, steps=(), means=None, **others
+) -> bool:
+    """Whether the parts of an ``.npz`` file are what :func:`write_npz` writes."""
+    report = {} if report is None else report
+    texts = [lang, *steps, *report]
+    numbers = [table for table in (vectors, means) if table is not None]
+    return (
+        vectors.ndim == 2
+        and len(words) == len(vectors) > 0
+        and vectors.shape[1] > 0
+        and all(table.dtype.kind == "f" and np.isfinite(table).all() for table in numbers)
+        and (counts is None or (counts.shape == (len(words),) and counts.dtype.kind in "iu"))
+        and (means is None or means.shape == (means.shape[0], vectors.shape[1]))
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) for number in report.values())
+        and steps.count("center") == (0 if means is None else len(means))
+        and (not lang or plain_name(lang) == lang)
+    )
+
+
+def read_npz(path: str | Path) -> Iterator[Block]:
+    """Read an ``.npz`` file as one block."""
+    data = load_npz(path)
+    yield Block(data["words"], data["vectors"].astype(np.float32), data.get("counts"))
+
+
+def _pack(text: str) -> np.ndarray:
+    """Text as an array of UTF-8 bytes: compact, and safe to load without pickle."""
+    return np.frombuffer(text.encode("utf-8"), dtype=np.uint8)

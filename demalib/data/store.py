@@ -1,0 +1,177 @@
+"""Embeddings from files and back: cleaned on the way in, and cached.
+
+``read_vectors`` takes a file of any format, applies one stated clean-up policy and keeps the
+parsed result in the cache, from where it is memory-mapped the next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from demalib.data.binary import check_file, load_npz, read_blocks, write_npz
+from demalib.data.files import build_folder, cache_dir, digest, path_lock, write_json
+from demalib.data.text import Block, write_vec
+from demalib.embedding import Embedding, Normalisation, Policy
+from demalib.errors import DataError
+
+PARSER_VERSION = 1  # raise it when a reader or the policy changes what comes out
+
+
+def read_vectors(path: str | Path, policy: Policy = Policy(), lang: str = "") -> Embedding:
+    """Read a vector file through the cache.
+
+    Args:
+        path: A file that :func:`demalib.data.binary.read_blocks` knows.
+        policy: The clean-up; part of the cache key, like the file's content.
+        lang: Language code; the file's name without ending if left out.
+
+    Returns:
+        The cleaned embedding, not normalised, memory-mapped from the cache.
+    """
+    path = Path(path)
+    lang = lang or path.name.split(".")[0]
+    return cached(lambda: read_blocks(path), policy, lang, path)
+
+
+def cached(
+    blocks_of: Callable[[], Iterable[Block]], policy: Policy, lang: str, path: Path
+) -> Embedding:
+    """Clean the blocks of ``blocks_of()``, which come from ``path``, and keep the result."""
+    check_file(path)
+    options = json.dumps([PARSER_VERSION, digest(path), path.suffix, asdict(policy)])
+    folder = cache_dir() / "vectors" / hashlib.sha256(options.encode()).hexdigest()[:32]
+    embedding = _open_cached(folder, lang)
+    if embedding is None:
+        try:
+            with path_lock(folder):  # a machine's other processes wait, and need not parse
+                if (embedding := _open_cached(folder, lang)) is None:
+                    shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, if any
+                    build_folder(folder, lambda aside: _store(blocks_of(), policy, aside, path))
+                    embedding = _open_cached(folder, lang)
+        except OSError as error:
+            text = f"{cache_dir()}: cannot cache parsed vectors ({error}); reading without"
+            warnings.warn(text, stacklevel=3)
+    return embedding or _collect(blocks_of(), policy, lang, path)
+
+
+def clean(blocks: Iterable[Block], policy: Policy, report: Counter) -> Iterator[Block]:
+    """Apply the policy to a stream of blocks; ``report`` is filled on the way."""
+    seen: set[str] = set()
+    for block in blocks:
+        rows, words = [], []
+        for row, raw in enumerate(block.words):
+            report["read"] += 1
+            word = policy.apply(raw, report)
+            if not word:
+                continue
+            if word in seen:
+                report["duplicates"] += 1
+                continue
+            seen.add(word)
+            rows.append(row)
+            words.append(word)
+            if len(seen) == policy.max_vocab:
+                break
+        whole = len(rows) == len(block.words)
+        counts = None if block.counts is None else block.counts[rows]
+        yield Block(words, block.vectors if whole else block.vectors[rows], counts)
+        if len(seen) == policy.max_vocab:
+            break
+    report["kept"] = len(seen)
+
+
+def _nothing_left(report: Counter, path: Path) -> DataError:
+    return DataError(
+        f"{path}: of {report['read']:,} words none is left after the clean-up "
+        f"({dict(report)}); is it a vector file, or is tokens='all' meant?"
+    )
+
+
+def _store(blocks: Iterable[Block], policy: Policy, folder: Path, path: Path) -> None:
+    """Write blocks as they come: the whole matrix is never in memory."""
+    dim, counts, report = 0, [], Counter()
+    with (
+        open(folder / "vectors.f32", "wb") as matrix,
+        open(folder / "words.txt", "w", encoding="utf-8", newline="\n") as lines,
+    ):
+        for block in clean(blocks, policy, report):
+            dim = block.vectors.shape[1]
+            matrix.write(np.ascontiguousarray(block.vectors, dtype="<f4").data)
+            lines.writelines(f"{word}\n" for word in block.words)
+            if block.counts is not None:
+                counts.append(block.counts)
+    if not report["kept"]:
+        raise _nothing_left(report, path)
+    if counts:
+        np.save(folder / "counts.npy", np.concatenate(counts))
+    write_json(folder / "meta.json", {"dim": dim, "report": dict(report)})
+
+
+def _open_cached(folder: Path, lang: str) -> Embedding | None:
+    """The cached embedding, or None where there is none or it is damaged."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        shape = (len(words), meta["dim"])
+        if (folder / "vectors.f32").stat().st_size != 4 * shape[0] * shape[1]:
+            return None
+        # copy-on-write: nothing can change the cache, and torch accepts the array as writable
+        vectors = np.memmap(folder / "vectors.f32", dtype="<f4", mode="c", shape=shape)
+        has_counts = (folder / "counts.npy").exists()
+        counts = np.load(folder / "counts.npy", allow_pickle=False) if has_counts else None
+        return Embedding(words, np.asarray(vectors), lang, counts, report=meta["report"])
+    except Exception:  # whatever damage leads to: it is built again
+        return None
+
+
+def _collect(blocks: Iterable[Block], policy: Policy, lang: str, path: Path) -> Embedding:
+    """Without a cache: the blocks joined in memory."""
+    report: Counter = Counter()
+    kept = list(clean(blocks, policy, report))
+    if not report["kept"]:
+        raise _nothing_left(report, path)
+    words = [word for block in kept for word in block.words]
+    counts = None if kept[0].counts is None else np.concatenate([b.counts for b in kept])
+    return Embedding(
+        words, np.concatenate([b.vectors for b in kept]), lang, counts, report=dict(report)
+    )
+
+
+def save_embedding(path: str | Path, embedding: Embedding) -> None:
+    """Write an embedding as ``.vec`` (words and vectors) or ``.npz`` (everything)."""
+    if Path(path).suffix == ".vec":
+        return write_vec(path, embedding.words, embedding.vectors)
+    norm = embedding.normalisation
+    return write_npz(
+        path,
+        embedding.words,
+        embedding.vectors,
+        counts=embedding.counts,
+        lang=embedding.lang,
+        report=dict(embedding.report),
+        steps=list(norm.steps),
+        means=np.stack(norm.means) if norm.means else None,
+    )
+
+
+def load_embedding(path: str | Path) -> Embedding:
+    """Read back what :func:`save_embedding` wrote as ``.npz``, normalisation included."""
+    data = load_npz(path)
+    norm = Normalisation(tuple(data.get("steps", ())), tuple(data.get("means", ())))
+    return Embedding(
+        data["words"],
+        data["vectors"],
+        data.get("lang", ""),
+        data.get("counts"),
+        norm,
+        data.get("report", {}),
+    )

@@ -1,0 +1,73 @@
+"""Maps on disk: ``.safetensors`` files, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from demalib.data.files import atomic_write, display_path, plain_name
+from demalib.embedding import Normalisation
+from demalib.errors import DataError
+from demalib.pair import Mapping
+
+MAPS = ("W_xy", "W_yx", "P_y", "P_x")
+
+
+def write_tensors(path: str | Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
+    """Write a ``.safetensors`` file, whole or not at all."""
+    with atomic_write(path) as aside:
+        try:
+            save_file(tensors, aside, meta)
+        except SafetensorError as error:  # a full disk, for one
+            raise OSError(f"{display_path(path)}: cannot be written ({error})") from error
+
+
+def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read tensors and texts back; a damaged file raises whatever its bytes lead to."""
+    with safe_open(path, framework="pt") as file:
+        # cloned: memory aligned as in the first run, so sums round the same way
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        return tensors, file.metadata()
+
+
+def save_mapping(path: str | Path, mapping: Mapping) -> None:
+    """Write maps, means and settings of a mapping."""
+    named = {name: getattr(mapping, name) for name in MAPS}
+    tensors = {name: W.clone().contiguous() for name, W in named.items() if W is not None}
+    steps = {}
+    for side, norm in (("src", mapping.src_norm), ("tgt", mapping.tgt_norm)):
+        steps[side] = list(norm.steps)
+        for i, mean in enumerate(norm.means):
+            tensors[f"{side}_mean_{i}"] = torch.from_numpy(np.array(mean))
+    write_tensors(path, tensors, {"info": json.dumps(mapping.info), "steps": json.dumps(steps)})
+
+
+def load_mapping(path: str | Path) -> Mapping:
+    """Read what :func:`save_mapping` wrote."""
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such mapping; 'demalib align' writes one")
+    try:
+        tensors, texts = read_tensors(path)
+        meta = {name: json.loads(text) for name, text in texts.items()}
+        norms = [_normalisation(side, meta["steps"][side], tensors) for side in ("src", "tgt")]
+        projections = {name: tensors.get(name) for name in ("P_y", "P_x")}
+        mapping = Mapping(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"], **projections)
+        for lang in (mapping.info["src"], mapping.info["tgt"]):
+            plain_name(lang or "unnamed")
+        mapping.check()
+        return mapping
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        raise DataError(
+            f"{path}: not a whole mapping file ({error}); run 'demalib align' again"
+        ) from error
+
+
+def _normalisation(side: str, steps: list[str], tensors: dict[str, Tensor]) -> Normalisation:
+    names = sorted(name for name in tensors if name.startswith(f"{side}_mean_"))
+    return Normalisation(tuple(steps), tuple(tensors[name].numpy() for name in names))

@@ -1,0 +1,1 @@
+"""Judge maps: translation with intervals, word similarity, known pairs, the paper's tables."""

@@ -1,0 +1,222 @@
+"""Known pairs with gold lexicons: load one, solve it, judge both directions, record the figures."""
+
+from __future__ import annotations
+
+import platform
+import time
+from itertools import chain
+from typing import Any, NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from demalib.config import Config
+from demalib.data.lexicon import load_lexicon
+from demalib.data.registry import REGISTRY, fetch_muse_vectors, load_vectors
+from demalib.data.store import read_vectors
+from demalib.embedding import Embedding, Policy
+from demalib.errors import DataError
+from demalib.evaluation.translation import (
+    bootstrap,
+    check_pairs,
+    figures,
+    judge,
+    paired_bootstrap,
+)
+from demalib.gradient import Checkpoint
+from demalib.hints import Lexicon
+from demalib.pair import Mapping, Pair, make_pair, retrievers
+from demalib.procrustes import iter_refine
+from demalib.retrieval import Metric, Retriever
+from demalib.solvers import align, get_solver
+
+VOCAB = {"ru": 50_000}  # the registry's Russian has 250,000 words; the paper's sides 200,000
+PAPER_VOCAB = 200_000
+
+
+Judged = dict[str, dict[str, pd.DataFrame]]  # by direction and metric, a row per query
+
+
+class Gold(NamedTuple):
+    """Test lexicons of both directions, query word first in each."""
+
+    forward: Lexicon
+    backward: Lexicon
+
+
+class Solved(NamedTuple):
+    """What :func:`solve_and_judge` returns."""
+
+    mapping: Mapping
+    judged: Judged
+    metrics: dict[str, Any]  # the content of metrics.json
+
+
+def load_embedding_of(lang: str, config: Config) -> Embedding:
+    """Load the vectors of one language that ``config`` names: the registry's, or the paper's."""
+    if config.vectors == "registry":
+        return load_vectors(lang, Policy(max_vocab=config.max_vocab or VOCAB.get(lang, 0)))
+    if config.vectors == "muse":
+        policy = Policy(max_vocab=config.max_vocab or PAPER_VOCAB)
+        return read_vectors(fetch_muse_vectors(lang), policy, lang)
+    raise DataError(
+        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}) or 'muse'"
+    )
+
+
+def load_gold(config: Config) -> Gold:
+    """Load the test lexicons of a pair, both directions."""
+    return Gold(*_both_lexicons(config, "test"))
+
+
+def _both_lexicons(config: Config, split: str) -> list[Lexicon]:
+    directions = (config.langs, config.langs[::-1])
+    return [load_lexicon(*langs, split, config.lexicons) for langs in directions]
+
+
+def load_pair(config: Config) -> Pair:
+    """Load and normalise both sides of a pair, and gather the hints that its solver needs."""
+    src, tgt = (load_embedding_of(lang, config) for lang in config.langs)
+    exclude = None
+    if config.exclude_test:
+        gold = load_gold(config)
+        exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
+    solver, train, back = get_solver(config.solver), None, None
+    if solver.hint == "train" or config.gradient.selection == "supervised":
+        train, back = _both_lexicons(config, "train")
+    return make_pair(src, tgt, train, back, exclude, solver.normalisation)
+
+
+def evaluate(
+    mapping: Mapping, pair: Pair, gold: Gold, config: Config, metrics: tuple[str, ...] = ()
+) -> Judged:
+    """Translate every test query in both directions and find its best gold translation.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The two spaces.
+        gold: Test lexicons.
+        config: Constants of CSLS-D: the variance of the components that are searched, and tau.
+        metrics: Names of the metrics; CSLS, CSLS-D and the solver's own if left out.
+
+    Returns:
+        What :func:`demalib.evaluation.translation.judge` says, by direction and metric.
+    """
+    own, judged = get_solver(config.solver).metric, {}
+    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own.name)))
+    sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
+    directions = retrievers(mapping, pair, config.knn)
+    for retriever, (src, tgt, sigma2), lexicon in zip(directions, sides, gold, strict=True):
+        judged[f"{src.lang}-{tgt.lang}"] = {
+            name: judge(retriever, src, tgt, lexicon, Metric(name, own.beta, sigma2, config.tau))
+            for name in metrics
+        }
+    return judged
+
+
+def summarise(judged: Judged, gold: Gold) -> dict[str, dict[str, dict]]:
+    """Compute the figures by direction and metric; see :func:`demalib.evaluation.translation.figures`."""
+    return {
+        direction: {name: figures(frame, lexicon) for name, frame in frames.items()}
+        for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
+    }
+
+
+def solve_and_judge(
+    pair: Pair, gold: Gold, config: Config, checkpoint: Checkpoint | None = None
+) -> Solved:
+    """Align a pair, judge both directions and record the figures: what every run does.
+
+    Args:
+        pair: The two spaces.
+        gold: Test lexicons; nothing is chosen by them.
+        config: Solver and settings.
+        checkpoint: See :func:`demalib.align`.
+    """
+    started = time.perf_counter()
+    mapping = align(pair, config, checkpoint=checkpoint)
+    seconds = time.perf_counter() - started
+    judged = evaluate(mapping, pair, gold, config)
+    metrics = run_record(config, pair, gold, summarise(judged, gold), seconds)
+    return Solved(mapping, judged, metrics)
+
+
+def follow_refinement(
+    pair: Pair, W: Tensor, config: Config, rounds: int, lexicon: Lexicon
+) -> pd.DataFrame:
+    """Refine a map and judge it after every round, source to target under CSLS; a report only.
+
+    Args:
+        pair: The two spaces.
+        W: The map to start from, ``(d, d)``.
+        config: Mode, rank cut-off and k of the dictionaries.
+        rounds: How many; round 0 is the start, which has no dictionary.
+        lexicon: Test pairs; nothing is chosen by them.
+
+    Returns:
+        A row per round: ``p@1`` with ``low`` and ``high``, and that of the ``copy`` baseline; its
+        ``gain`` over the start with ``gain_low`` and ``gain_high`` (paired bootstrap); the ``pairs`` of the dictionary, their
+        mean ``cosine`` under the new map, how many could be ``judged`` and are ``right``.
+    """
+    rows, start, W = [], None, W.to(pair.x)
+    refined = iter_refine(pair.x, pair.y, W, rounds, **config.refinement)
+    for W, found in chain([(W, None)], refined):  # noqa: B020
+        retriever = Retriever(pair.x @ W, pair.y, config.knn)
+        frame = judge(retriever, pair.src, pair.tgt, lexicon, Metric())
+        start = frame if start is None else start
+        gain = paired_bootstrap(frame, start)
+        row = {"round": len(rows), "p@1": (frame["position"] <= 1).mean()}
+        row["copy"] = frame["copied"].mean()
+        row["low"], row["high"] = bootstrap(frame["position"] <= 1)
+        row["gain"], (row["gain_low"], row["gain_high"]) = gain["difference"], gain["ci95"]
+        if found is not None:
+            row["right"], row["judged"] = check_pairs(found, pair.src, pair.tgt, lexicon)
+            row["pairs"], (i, j) = len(found), found.T
+            row["cosine"] = float((retriever.mapped[i] * retriever.targets[j]).sum(dim=1).mean())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float) -> dict:
+    """The content of ``metrics.json``: figures, and what a reader needs to trust them."""
+    return {
+        "pair": config.pair,
+        "name": config.name,
+        "solver": config.solver,
+        "seed": config.seed,
+        "seconds": round(seconds, 2),
+        "results": results,
+        "ablate": config.ablate,
+        "vectors": config.vectors,
+        "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
+        "identical_words": len(pair.identical),
+        "lexicons": {d: lexicon.name for d, lexicon in zip(results, gold, strict=True)},
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def results_table(results: dict[str, dict[str, dict]]) -> pd.DataFrame:
+    """Figures of ``metrics.json`` as a table for people, in percent."""
+    rows = []
+    for direction, by_metric in results.items():
+        for metric, r in by_metric.items():
+            low, high = (100 * v for v in r["ci95"])
+            rows.append(
+                {
+                    "direction": direction,
+                    "metric": metric,
+                    "P@1": 100 * r["p@1"],
+                    "95 % interval": f"{low:.1f} - {high:.1f}",
+                    "P@5": 100 * r["p@5"],
+                    "P@10": 100 * r["p@10"],
+                    "MRR": 100 * r["mrr"],
+                    "copy P@1": 100 * r["copy"],
+                    "queries": r["queries"],
+                    "coverage": f"{r['coverage']:.0%}",
+                }
+            )
+    return pd.DataFrame(rows).round(1)

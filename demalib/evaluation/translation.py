@@ -1,0 +1,165 @@
+"""Honest evaluation: per query, with intervals, baselines and coverage.
+
+A query counts once, however many translations it has, and any gold translation counts. A
+query is *covered* if it and at least one of its translations are in the vocabularies; the
+figures are over covered queries (the policy of MUSE and of the paper) and ``coverage`` says
+what share that is. Candidates are all target words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from demalib.embedding import Embedding
+from demalib.hints import Lexicon
+from demalib.retrieval import Metric, Retriever
+
+RESAMPLES = 10_000
+
+
+def judge(
+    retriever: Retriever, src: Embedding, tgt: Embedding, lexicon: Lexicon, metric: Metric
+) -> pd.DataFrame:
+    """Translate every covered query of a test lexicon and find its best gold translation.
+
+    Args:
+        retriever: All source words in the target space, and all target words.
+        src: The source words.
+        tgt: The target words.
+        lexicon: Test pairs, query first.
+        metric: Retrieval metric.
+
+    Returns:
+        A row per covered query: ``query``, its frequency ``rank`` from 1, the ``answer``, the
+        ``position`` of the best gold word among all candidates from 1 (ties count as the order
+        of the vocabulary has them), and ``identical``, whether a gold word is the query itself.
+    """
+    rows = lexicon.rows(src, tgt)
+    queries = np.unique(rows[:, 0])
+    golds = [rows[rows[:, 0] == q, 1] for q in queries]
+    positions, answers = [], []
+    for part, scores in retriever.iter_scores(torch.from_numpy(queries), metric):
+        for row, gold in zip(scores, golds[part], strict=True):
+            positions.append(_position(row, torch.from_numpy(gold).to(row.device)))
+            answers.append(tgt.words[int(row.argmax())])
+    words = [src.words[q] for q in queries]
+    return pd.DataFrame(
+        {
+            "query": words,
+            "rank": queries + 1,
+            "answer": answers,
+            "position": positions,
+            "identical": [word in lexicon.gold[word] for word in words],
+            "copied": [word in lexicon.gold[word] and word in tgt.index for word in words],
+        }
+    )
+
+
+def _position(scores: Tensor, gold: Tensor) -> int:
+    """Place of the best gold word, from 1; equal scores are taken in order of the vocabulary."""
+    best = scores[gold].max()
+    first = int(gold[scores[gold] == best].min())
+    return 1 + int((scores > best).sum()) + int((scores[:first] == best).sum())
+
+
+def figures(judged: pd.DataFrame, lexicon: Lexicon, seed: int = 0) -> dict:
+    """Compute the figures of one direction under one metric, as shares between 0 and 1.
+
+    Returns:
+        ``p@1``, ``p@5``, ``p@10``, ``mrr``, ``queries`` (covered), ``coverage``, ``ci95`` of
+        p@1 (bootstrap over queries), ``copy`` (p@1 of answering with the query itself),
+        ``p@1_not_identical`` over the ``queries_not_identical`` whose gold is another string.
+    """
+    position = judged["position"].to_numpy()
+    other = judged[~judged["identical"]]
+    return {
+        **{f"p@{k}": float((position <= k).mean()) for k in (1, 5, 10)},
+        "mrr": float((1 / position).mean()),
+        "queries": len(judged),
+        "coverage": len(judged) / len(lexicon.gold),
+        "ci95": bootstrap(position <= 1, seed=seed),
+        "copy": float(judged["copied"].mean()),
+        "p@1_not_identical": float((other["position"] <= 1).mean()) if len(other) else None,
+        "queries_not_identical": len(other),
+    }
+
+
+def check_pairs(pairs: Tensor, src: Embedding, tgt: Embedding, lexicon: Lexicon) -> tuple[int, int]:
+    """How many pairs of an induced dictionary are right, and how many could be judged.
+
+    Args:
+        pairs: Row numbers, source first, ``(n, 2)``.
+        src: The source words.
+        tgt: The target words.
+        lexicon: Test pairs, query first; only pairs of its covered queries are judged.
+    """
+    known = {(int(q), int(t)) for q, t in lexicon.rows(src, tgt)}
+    covered = {query for query, _ in known}
+    judged = [(q, t) for q, t in pairs.tolist() if q in covered]
+    return sum(pair in known for pair in judged), len(judged)
+
+
+def by_frequency(
+    judged: pd.DataFrame, edges: tuple[int, ...] = (1000, 5000, 10_000)
+) -> pd.DataFrame:
+    """P@1 by frequency rank of the query: a row per bin with its queries and interval."""
+    bins = pd.cut(judged["rank"], [0, *edges, np.inf], right=True)
+    out = []
+    for interval, group in judged.groupby(bins, observed=True):
+        low, high = bootstrap(group["position"] <= 1)
+        top = "" if np.isinf(interval.right) else f"{interval.right:,.0f}"
+        out.append(
+            {
+                "ranks": f"{interval.left + 1:,.0f}-{top}",
+                "queries": len(group),
+                "p@1": (group["position"] <= 1).mean(),
+                "low": low,
+                "high": high,
+            }
+        )
+    return pd.DataFrame(out)
+
+
+def bootstrap(hits, seed: int = 0, resamples: int = RESAMPLES) -> list[float]:
+    """95 % interval of a share, by resampling its queries.
+
+    Args:
+        hits: A truth value per query, (n,).
+
+    Returns:
+        The 2.5 and 97.5 percentiles.
+
+    Note:
+        Resampling n truth values with replacement is a binomial draw, so no (resamples, n)
+        table is needed.
+    """
+    hits = np.asarray(hits, dtype=bool)
+    rng = np.random.default_rng(seed)
+    means = rng.binomial(len(hits), hits.mean(), size=resamples) / len(hits)
+    return [float(q) for q in np.quantile(means, (0.025, 0.975))]
+
+
+def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0) -> dict:
+    """Compare two systems on the same queries: is ``a`` really better than ``b``?
+
+    Args:
+        a: What :func:`judge` said of one system.
+        b: The same for another, on the same lexicon.
+        k: Compare precision at k.
+
+    Returns:
+        ``difference`` of p@k (a minus b), its ``ci95``, and ``p`` (two-sided).
+    """
+    if list(a["query"]) != list(b["query"]):
+        raise ValueError("paired_bootstrap: the two systems were judged on different queries")
+    gain = (a["position"] <= k).to_numpy(int) - (b["position"] <= k).to_numpy(int)
+    n, wins, losses = len(gain), (gain > 0).sum(), (gain < 0).sum()
+    rng = np.random.default_rng(seed)
+    draws = rng.multinomial(n, [wins / n, losses / n, 1 - (wins + losses) / n], size=RESAMPLES)
+    means = (draws[:, 0] - draws[:, 1]) / n
+    low, high = np.quantile(means, (0.025, 0.975))
+    p = min(1.0, 2 * min((means <= 0).mean(), (means >= 0).mean()))
+    return {"difference": float(gain.mean()), "ci95": [float(low), float(high)], "p": float(p)}

@@ -1,0 +1,1 @@
+"""Look at an alignment word by word: data frames in ``words``, widgets in ``widgets``."""

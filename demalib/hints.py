@@ -1,0 +1,83 @@
+"""What two languages share before they are aligned: dictionaries, and words of the same spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from demalib.embedding import Embedding
+from demalib.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Translation pairs, query word first.
+
+    Attributes:
+        pairs: (query, translation), in the order of the file, each once.
+        name: Where they come from, for messages and tables.
+        report: What the reader met: lines, pairs, blank, malformed, phrases, duplicates.
+    """
+
+    pairs: list[tuple[str, str]]
+    name: str = ""
+    report: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def gold(self) -> dict[str, set[str]]:
+        """All translations of every query."""
+        gold: dict[str, set[str]] = {}
+        for query, translation in self.pairs:
+            gold.setdefault(query, set()).add(translation)
+        return gold
+
+    def reverse(self) -> Lexicon:
+        """The same pairs, asked from the other side."""
+        return Lexicon([(t, q) for q, t in self.pairs], f"{self.name} reversed", self.report)
+
+    def rows(self, src: Embedding, tgt: Embedding) -> np.ndarray:
+        """Pairs inside both vocabularies as row numbers, (n, 2).
+
+        Raises:
+            DataError: Not one pair is inside both vocabularies.
+        """
+        rows = [
+            (src.index[q], tgt.index[t]) for q, t in self.pairs if q in src.index and t in tgt.index
+        ]
+        if not rows:
+            some = ", ".join(f"{q} - {t}" for q, t in self.pairs[:3])
+            raise DataError(
+                f"{self.name}: none of its {len(self):,} pairs ({some}, ...) is in both "
+                f"vocabularies, {src.lang} and {tgt.lang}; is the query language first, "
+                "and is the case the same?"
+            )
+        return np.array(rows)
+
+
+def identical_pairs(
+    src: Embedding, tgt: Embedding, limit: int = 0, exclude: Lexicon | None = None
+) -> np.ndarray:
+    """Rows of words spelled the same in both languages, most frequent source word first.
+
+    Args:
+        src: Source words.
+        tgt: Target words.
+        limit: Keep the first ones only; 0 keeps all.
+        exclude: Leave out words whose pair (word, word) is in this lexicon, so that the hint
+            and the test share nothing.
+
+    Returns:
+        Row numbers, (K, 2); K may be 0.
+    """
+    taboo = {q for q, t in exclude.pairs if q == t} if exclude else set()
+    rows = [
+        (i, tgt.index[word])
+        for i, word in enumerate(src.words)
+        if word in tgt.index and word not in taboo
+    ]
+    return np.array(rows[: limit or None], dtype=np.int64).reshape(-1, 2)

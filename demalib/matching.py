@@ -1,0 +1,116 @@
+"""Which word of one mixture is which word of another: the E-step in both directions at once."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from demalib.mixture import LOG2E, WordMixture
+from demalib.tiles import FLOOR, add_rank_logits_, log2_sum, slices, tile_shape, weigh_
+
+HALF = {torch.float32: torch.float16, torch.float64: torch.float32}  # half the bytes
+
+
+class Matched(NamedTuple):
+    """Pair weights g_ij of two mixtures, summed up as the M-step needs them."""
+
+    cross: Tensor  # (d, d), sum_ij g_ij x_i^T y_j
+    src_weight: Tensor  # (n,), sum_j g_ij
+    tgt_weight: Tensor  # (m,), sum_i g_ij
+    log_prob: float  # mean log-density of x_i W up to a constant, for an orthogonal W
+
+
+@torch.no_grad()
+def e_step(
+    src: WordMixture,
+    tgt: WordMixture,
+    W: Tensor,
+    beta: float = 1.0,
+    by_rank: bool = True,
+    memory: Tensor | None = None,
+) -> Matched:
+    r"""Ask both mixtures which word is which under a map, and weigh pairs by their agreement.
+
+    With p(j|i), the posterior of target word j for the point :math:`x_i W` (Eq. 9), and p(i|j),
+    that of source word i for :math:`y_j W^T`, a pair weighs
+    :math:`g_{ij} = (p(j|i)\,p(i|j))^\beta`. A hub, which many words are close to, has to share.
+
+    Args:
+        src: Source words, ``(n, d)``.
+        tgt: Target words, ``(m, d)``, of the same ``sigma2`` and ``tau``.
+        W: The map, ``(d, d)``.
+        beta: 1/2 is the geometric mean of both posteriors, 1 their product.
+        by_rank: Use the rank prior; otherwise no prior.
+        memory: What :func:`table_memory` made, to be used again in every round.
+
+    Note:
+        Both posteriors come from one table of logits :math:`l_{ij}`:
+        :math:`\log g_{ij} = \beta\,(2 l_{ij} - \log\sum_j e^{l_{ij}} - \log\sum_i e^{l_{ij}})`.
+        It is computed tile by tile and kept in half precision, relative to the best logit in its
+        row of the tile, so that the two matrix products are nearly all of the time.
+    """
+    x, y, n, m = src.centers, tgt.centers, len(src), len(tgt)
+    query, keys = _with_biases(x, y, W, tgt.sigma2)
+    rows, columns = (min(limit, size) for limit, size in zip(tile_shape(x), (n, m), strict=True))
+    memory = table_memory(x, n, m) if memory is None else memory
+    table, spare = memory[: n * m].view(n, m), x.new_empty(2, rows * columns)
+    log_i, log_j = src.log_ranks[:, None], tgt.log_ranks
+    tops, row_sums = x.new_empty(2, n, -(-m // columns))
+    col_sums = x.new_empty(-(-n // rows), m)
+    blocks = [
+        (s, i, t, j)
+        for s, i in enumerate(slices(n, rows))
+        for t, j in enumerate(slices(m, columns))
+    ]
+    for s, i, t, j in blocks:  # the logits, and the sums of both directions
+        tile, copy = (_as_tile(part, i, j) for part in spare)
+        torch.mm(query[i], keys[j].T, out=tile)
+        if by_rank:
+            add_rank_logits_(tile, log_i[i], log_j[j], copy)
+        top = tile.amax(0)
+        torch.sub(tile, top, out=copy)
+        col_sums[s, j] = copy.clamp_(min=FLOOR).exp2_().sum(0).log2_() + top
+        top = tile.amax(1) + 1  # one bit above the best, so that no half is subnormal
+        tile -= top[:, None]
+        table[i, j], tops[i, t] = torch.threshold_(tile, FLOOR, -math.inf), top
+        row_sums[i, t] = tile.exp2_().sum(1).log2_() + top
+    log_rows, log_cols = log2_sum(row_sums, 1), log2_sum(col_sums, 0)  # (n,), (m,)
+    found, src_weight, tgt_weight = torch.zeros_like(x), x.new_zeros(n), x.new_zeros(m)
+    for _, i, t, j in blocks:  # the weights g_ij, and what they sum up to
+        tile = _as_tile(spare[0], i, j).copy_(table[i, j])
+        tile *= 2 * beta
+        tile += (beta * (2 * tops[i, t] - log_rows[i]))[:, None]
+        tile -= beta * log_cols[j]
+        weigh_(tile)
+        src_weight[i] += tile.sum(1)
+        tgt_weight[j] += tile.sum(0)
+        found[i].addmm_(tile, y[j])
+    return Matched(x.T @ found, src_weight, tgt_weight, float(log_rows.mean()) / LOG2E)
+
+
+def table_memory(like: Tensor, n: int, m: int) -> Tensor:
+    """Allocate a table of n x m logits in half precision for :func:`e_step`, ``(n * m,)``."""
+    return torch.empty(n * m, dtype=HALF[like.dtype], device=like.device)
+
+
+def _with_biases(x: Tensor, y: Tensor, W: Tensor, sigma2: float) -> tuple[Tensor, Tensor]:
+    r"""Give points and words two more columns, so that their products are logits in bits.
+
+    :math:`(2\,x_i W \cdot y_j - \|x_i\|^2 - \|y_j\|^2) / 2\sigma^2`, in bits, is
+    :math:`-\|x_i W - y_j\|^2 / 2\sigma^2` for an orthogonal W.
+
+    Returns:
+        ``(n, d + 2)`` and ``(m, d + 2)``.
+    """
+    scale = LOG2E / sigma2
+    a, b = (-0.5 * scale * side.square().sum(1, keepdim=True) for side in (x, y))
+    query = torch.cat([(x @ W).mul_(scale), a, torch.ones_like(a)], dim=1)
+    return query, torch.cat([y, torch.ones_like(b), b], dim=1)
+
+
+def _as_tile(memory: Tensor, i: slice, j: slice) -> Tensor:
+    shape = (i.stop - i.start, j.stop - j.start)
+    return memory[: math.prod(shape)].view(shape)

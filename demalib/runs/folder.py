@@ -1,0 +1,161 @@
+"""Runs and their folders: where they are, how they get there whole, and how one is solved.
+
+A run is built under ``results/runs/.unfinished`` and renamed to its own place,
+``results/runs/<pair>/<name>/<seed>``, when it is whole. What has a ``metrics.json`` is finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from demalib.config import Config
+from demalib.data.files import display_path, path_lock, plain_name, write_json, write_text
+from demalib.data.tensors import save_mapping
+from demalib.errors import DataError
+from demalib.evaluation.benchmark import Judged, Solved, load_gold, load_pair, solve_and_judge
+from demalib.runs.checkpoint import DiskCheckpoint
+
+CHECKPOINT = "checkpoint.safetensors"  # of a run that is not finished
+UNFINISHED = ".unfinished"
+
+
+def project_root(start: Path | None = None) -> Path:
+    """Find the folder with ``notebooks`` and ``results``, by its marker.
+
+    Raises:
+        DataError: Neither the working folder nor one above it is a demalib checkout.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "notebooks" / "jupytext.toml").is_file():
+            return folder
+    raise DataError(
+        f"{here}: not inside a checkout of demalib (no notebooks/jupytext.toml above); "
+        "change into it first"
+    )
+
+
+def results_dir() -> Path:
+    """Return where results are: ``$DEMALIB_RESULTS``, or the project's own ``results``."""
+    return Path(os.environ.get("DEMALIB_RESULTS") or project_root() / "results").resolve()
+
+
+def run_dir(config: Config) -> Path:
+    """Return where the files of a finished run are: ``results/runs/<pair>/<name>/<seed>``."""
+    names = (plain_name(str(part)) for part in (config.pair, config.name, config.seed))
+    return results_dir().joinpath("runs", *names)
+
+
+def work_dir(folder: Path) -> Path:
+    """Return where a run is built: always the same place, so that a checkpoint is found again."""
+    runs = results_dir() / "runs"
+    return runs / UNFINISHED / folder.relative_to(runs)
+
+
+def save_run(folder: Path, solved: Solved) -> None:
+    """Write the mapping, its settings, every query and, last, the figures; each whole or not."""
+    mapping = solved.mapping
+    folder.mkdir(parents=True, exist_ok=True)
+    save_mapping(folder / "mapping.safetensors", mapping)
+    write_json(folder / "config.json", mapping.info)
+    if len(mapping.history):
+        write_json(folder / "history.json", mapping.history.to_dict(orient="list"))
+    write_text(folder / "queries.csv", _queries(solved.judged).to_csv(index=False))
+    write_json(folder / "metrics.json", solved.metrics)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _queries(judged: Judged) -> pd.DataFrame:
+    """The position of the best translation of every query, by direction and metric."""
+    parts = [
+        frame[["query", "position"]].assign(direction=direction, retrieval=metric)
+        for direction, frames in judged.items()
+        for metric, frame in frames.items()
+    ]
+    return pd.concat(parts)[["direction", "retrieval", "query", "position"]]
+
+
+def read_queries(config: Config, direction: str, retrieval: str = "csls") -> pd.DataFrame:
+    """What a finished run wrote of its queries: ``query``, and ``position`` of the best gold word."""
+    path = run_dir(config) / "queries.csv"
+    if not path.is_file():
+        raise DataError(f"{display_path(path)}: no such file; run it again")
+    columns = {"direction": str, "retrieval": str, "query": str, "position": int}
+    try:
+        table = pd.read_csv(path, keep_default_na=False, dtype=columns)[list(columns)]
+    except Exception as error:  # pandas has many
+        raise DataError(f"{display_path(path)}: not whole ({error}); run it again") from error
+    return table[(table["direction"] == direction) & (table["retrieval"] == retrieval)]
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The figures of a run."""
+    path = folder / "metrics.json"
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{display_path(path)}: no figures here; was the run finished?") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{display_path(path)}: not JSON ({error}); run it again") from error
+    if not isinstance(figures, dict):
+        raise DataError(f"{display_path(path)}: figures have names, these have not; run it again")
+    return figures
+
+
+def finished_runs() -> list[dict[str, Any]]:
+    """``metrics.json`` of every finished run, in order of its folder."""
+    found = sorted((results_dir() / "runs").glob("[!.]*/*/*/metrics.json"))
+    return [read_metrics(path.parent) for path in found]
+
+
+def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) -> bool:
+    """Build a run in its working folder and put it in place; a finished one is left alone.
+
+    Args:
+        folder: The run's place, see :func:`run_dir`.
+        build: Fills the folder it is given, up to ``metrics.json``.
+        again: Build it even if it is there; the old one stays until the new one is whole.
+
+    Returns:
+        Whether it was built.
+    """
+    work = work_dir(folder)
+    with path_lock(work):  # a second process waits, then finds the run finished
+        return _build_locked(folder, work, build, again)
+
+
+def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again: bool) -> bool:
+    """What :func:`build_run` does while no other process can."""
+    old = work.with_name(f".old-{work.name}")
+    if old.is_dir() and not folder.is_dir():
+        os.rename(old, folder)  # someone was killed between the two renames below
+    if (folder / "metrics.json").is_file() and not again:
+        return False
+    work.mkdir(exist_ok=True)
+    build(work)
+    read_metrics(work)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.is_dir():
+        os.rename(folder, old)
+    os.rename(work, folder)
+    shutil.rmtree(old, ignore_errors=True)
+    return True
+
+
+def solve(config: Config) -> dict[str, Any]:
+    """Return the figures of a run; if it is not finished, load, align, judge and save first."""
+
+    def build(work: Path) -> None:
+        checkpoint = DiskCheckpoint(work / CHECKPOINT)
+        save_run(work, solve_and_judge(load_pair(config), load_gold(config), config, checkpoint))
+
+    build_run(run_dir(config), build)
+    return read_metrics(run_dir(config))

@@ -1,0 +1,70 @@
+"""EM against the matrix products it cannot avoid, and its peak memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bench.timing import in_turn, peak_tensor_bytes
+from bench.words import english_french
+from demalib.config import preset
+from demalib.em import SCHEDULE
+from demalib.pair import Pair
+from demalib.solvers import fit_em
+
+
+def em(pair: Pair | None = None, rounds: int = 2) -> dict[str, Any]:
+    """Time EM on whole vocabularies against its bare products, in turn.
+
+    Bare are (x W) y^T and G y for every round of the schedule, at the round's size. The last,
+    unconstrained M-step needs an E-step of its own; its two products are timed apart, and both
+    ratios are given.
+
+    Returns:
+        Seconds, EM's ratios to the products of the rounds and of all E-steps, and the peak in GB
+        of all tensors that EM holds beyond the vectors (torch's allocator; LAPACK's and MKL's own
+        memory is not seen).
+    """
+    pair = pair or english_french()
+    sizes = [phase.words for phase in SCHEDULE for _ in range(phase.rounds)]
+    solve = partial(fit_em, pair, preset("en-fr"))
+    runs = {
+        "em": solve,
+        "products of the rounds": bare_products(pair.x, pair.y, sizes),
+        "products of the last E-step": bare_products(pair.x, pair.y, sizes[-1:]),
+    }
+    seconds = in_turn(runs, rounds)
+    every = seconds["products of the rounds"]
+    all_steps = every + seconds["products of the last E-step"]
+    return {
+        "words": [len(pair.src), len(pair.tgt)],
+        "seconds": seconds,
+        "time_ratio": {
+            "products of the rounds": seconds["em"] / every,
+            "products of all E-steps": seconds["em"] / all_steps,
+        },
+        "peak_gb": peak_tensor_bytes(solve) / 1e9,
+    }
+
+
+def bare_products(x: Tensor, y: Tensor, sizes: list[int]) -> Callable[[], None]:
+    """Prepare the two products of an E-step for the most frequent words, a pair for each size.
+
+    All outputs are allocated and touched here, so that the returned function only multiplies.
+    """
+    n, m = (min(max(sizes), len(side)) for side in (x, y))
+    W, table, mapped = torch.eye(x.shape[1]).to(x), x.new_zeros(n * m), torch.zeros_like(x[:n])
+
+    def multiply() -> None:
+        for words in sizes:
+            src, tgt = x[:words], y[:words]
+            G = table[: len(src) * len(tgt)].view(len(src), len(tgt))
+            torch.mm(src, W, out=mapped[:words])
+            torch.mm(mapped[:words], tgt.T, out=G)
+            torch.mm(G, tgt, out=mapped[:words])
+
+    return multiply

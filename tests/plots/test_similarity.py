@@ -1,0 +1,17 @@
+import numpy as np
+import pandas as pd
+
+from demalib import plots
+
+
+def test_cosines_are_shares_of_each_kind():
+    ax = plots.cosines({"near": np.full(4, 0.51), "far": np.array([0.0, 0.01, 0.3, 0.31])})
+    tops = [patch.get_data().values.max() for patch in ax.patches]
+    assert tops == [100, 100, 50, 50]  # fill and outline of either
+
+
+def test_separation_has_a_line_per_map_and_a_colour_per_question():
+    rows = [(m, a, 0.7, 0.6, 0.8) for m in ("none", "em") for a in ("near", "far")]
+    ax = plots.separation(pd.DataFrame(rows, columns=["map", "against", "auc", "low", "high"]))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["none", "em"]
+    assert len(ax.containers) == 2 and ax.get_xlim()[0] < 0.5

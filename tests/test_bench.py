@@ -1,0 +1,97 @@
+"""The pieces of the benchmark on tiny data, so that it still runs when it is needed."""
+
+import pytest
+import torch
+from bench import __main__ as bench
+from bench import control, csls, density, em, pipeline, solvers, subnormal, vectors
+from conftest import planted
+from torch.nn.functional import normalize
+
+from demalib.config import Config
+from demalib.evaluation.benchmark import Gold
+from demalib.hints import Lexicon
+from demalib.pair import make_pair
+from demalib.solvers import fit_em, fit_gradient
+
+
+@pytest.fixture
+def pair(rng):
+    src, tgt, _ = planted(rng, n=300)
+    return make_pair(src, tgt)
+
+
+def test_ratios_of_the_density():
+    found = density.density(B=8, N=50, d=4, rounds=1)
+    assert found["time_ratio"].keys() == {"plain, cdist", "plain, matmul", "two bare products"}
+    assert found["peak_mb"]["fused"] > 0
+    rows = bench.ratio_rows({"small": found}, "density")
+    assert [row["part"] for row in rows] == ["density small"] * 3
+
+
+def test_every_record_names_the_machine():
+    assert all(bench.machine()[name] for name in ("cpu", "threads", "blas"))
+
+
+@pytest.mark.parametrize("reader", ["plain loop", "demalib"])
+def test_readers(tmp_path, reader):
+    vectors.write(tmp_path / "tiny.vec", 20, 4)
+    seconds, megabytes = vectors.read(reader, tmp_path / "tiny.vec")
+    assert seconds > 0 and megabytes >= 0
+
+
+def test_csls_is_the_same_by_brute_force(gen):
+    x, y = normalize(torch.randn(2, 300, 8, generator=gen), dim=-1)
+    found = csls.compare(x, y, torch.arange(3))
+    assert found["same"] == 1 and found["time_ratio"].keys() == {"brute force", "in tiles"}
+
+
+def test_control(gen):
+    x = normalize(torch.randn(60, 4, generator=gen))
+    found = control.recover(x, torch.arange(60), "sl-unsup")
+    assert found.keys() == {"seconds", "p@1 to", "p@1 back"}
+
+
+def test_curves_of_the_solvers(pair):
+    gold = Gold(*(Lexicon([(f"{a}{i}", f"{b}{i}") for i in range(100, 150)], "planted")
+                  for a, b in (("src", "tgt"), ("tgt", "src"))))  # fmt: skip
+    config = Config("aa-bb").replace(steps=4, validate_every=2, batch=32)
+    curves = {
+        name: solvers.curve(fit, pair, gold, config)
+        for name, fit in {"em": fit_em, "gradient": fit_gradient}.items()
+    }
+    assert [len(rows) for rows in curves.values()] == [17, 3]
+    assert curves["em"][-1]["aa-bb"] > 0.9
+    assert solvers.sooner(curves)["time_ratio"]["gradient"] > 0
+
+
+def test_em_and_its_bare_products(pair):
+    found = em.em(pair, rounds=1)
+    assert found["words"] == [300, 300] and 0 < found["peak_gb"] < 0.1
+    assert all(ratio > 0 for ratio in found["time_ratio"].values())
+
+
+@pytest.mark.parametrize("work", ["narrow_e_step", "density_step", "gradient_run"])
+def test_nothing_is_subnormal(pair, work):
+    size = {"density_step": {"B": 32}, "gradient_run": {"steps": 3}}.get(work, {})
+    found = subnormal.measure(getattr(subnormal, work)(pair, **size), rounds=1)
+    assert found["subnormals"] == 0 and found["where"] == {}
+    assert found["time_ratio"]["flushed"] > 0
+
+
+def test_subnormals_on_purpose_are_seen_and_flushed():
+    work = subnormal.on_purpose(100)
+    assert subnormal.measure(work, rounds=1)["subnormals"] == 100
+    assert not subnormal.flushed(work).any() and work().all()
+
+
+def test_stages(real_cache):
+    found = pipeline.stages(words=500)
+    names = ["import", "read", "normalise", "solve", "judge", "save", "draw"]
+    assert list(found) == names and all(seconds > 0 for seconds in found.values())
+
+
+def test_overhead_adds_up():
+    cells = [{"metadata": {"papermill": {"duration": d}}} for d in (3.0, None, 4.0)]
+    notebook = {"metadata": {"papermill": {"duration": 9.0}}, "cells": cells}
+    found = pipeline.overhead(12.0, 6.0, notebook)
+    assert found.pop("all") == 6.0 == sum(found.values())

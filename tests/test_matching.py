@@ -1,0 +1,89 @@
+import pytest
+import torch
+
+from demalib import tiles
+from demalib.matching import e_step, table_memory
+from demalib.mixture import WordMixture
+
+VARIANCE = 0.05
+
+
+@pytest.fixture
+def small(gen):
+    x, y = (torch.randn(n, 5, generator=gen, dtype=torch.float64) for n in (30, 40))
+    q, _ = torch.linalg.qr(torch.randn(5, 5, generator=gen, dtype=torch.float64))
+    return WordMixture(0.5 * x, VARIANCE), WordMixture(0.5 * y, VARIANCE), q
+
+
+def posteriors(src, tgt, W, by_rank):
+    """p(j|i) and p(i|j) as the two mixtures give them, (n, m) each, by one-hot means."""
+    tables = []
+    for mixture, points in ((tgt, src.centers @ W), (src, tgt.centers @ W.T)):
+        ranks = torch.arange(1, len(points) + 1)
+        prior = mixture.log_prior(ranks) if by_rank else 0.0
+        gap = torch.cdist(points, mixture.centers).square() / (2 * VARIANCE)
+        tables.append((prior - gap).softmax(dim=1))
+    return tables[0], tables[1].T
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0])
+@pytest.mark.parametrize("by_rank", [True, False])
+def test_the_e_step_is_its_definition(small, beta, by_rank):
+    src, tgt, W = small
+    forward, backward = posteriors(*small, by_rank)
+    g = (forward * backward) ** beta
+    found = e_step(src, tgt, W, beta, by_rank)
+    close = {"rtol": 1e-5, "atol": 1e-7}
+    torch.testing.assert_close(found.cross, src.centers.T @ g @ tgt.centers, **close)
+    torch.testing.assert_close(found.src_weight, g.sum(dim=1), **close)
+    torch.testing.assert_close(found.tgt_weight, g.sum(dim=0), **close)
+
+
+def test_its_posteriors_are_those_of_the_mixture(small):
+    """With one target word certain for each source word, the weighted mean is the posterior's."""
+    src, tgt, W = small
+    forward, _ = posteriors(*small, True)
+    ranks = torch.arange(1, len(src) + 1)
+    torch.testing.assert_close(
+        tgt.posterior(src.centers @ W, ranks).mean, forward @ tgt.centers, rtol=1e-9, atol=1e-9
+    )
+
+
+def test_its_log_density_is_the_mixtures_up_to_a_constant(small):
+    src, tgt, W = small
+    ranks, other = torch.arange(1, len(src) + 1), torch.eye(5, dtype=torch.float64)
+    gains = []
+    for score in (
+        lambda W: e_step(src, tgt, W).log_prob,
+        lambda W: float(tgt.log_prob(src.centers @ W, ranks).mean()),
+    ):
+        gains.append(score(W) - score(other))
+    assert gains[0] == pytest.approx(gains[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(7, 9), (1, 40), (30, 1), (64, 64)])
+def test_tiles_do_not_matter(small, monkeypatch, shape):
+    whole = e_step(*small)
+    monkeypatch.setitem(tiles.TILES, "cpu", shape)
+    torch.testing.assert_close(e_step(*small), whole, rtol=1e-6, atol=1e-9)
+
+
+def test_memory_is_used_again_and_may_be_too_large(small):
+    src, tgt, _ = small
+    memory = table_memory(src.centers, 50, 50)
+    first = e_step(*small, memory=memory)
+    torch.testing.assert_close(first, e_step(*small), rtol=0, atol=0)
+    torch.testing.assert_close(first, e_step(*small, memory=memory), rtol=0, atol=0)
+
+
+def test_half_the_bytes_cost_little(small):
+    single = [WordMixture(side.centers.float(), VARIANCE) for side in small[:2]]
+    exact, found = e_step(*small), e_step(*single, small[2].float())
+    torch.testing.assert_close(found.cross.double(), exact.cross, rtol=2e-3, atol=2e-4)
+
+
+def test_narrow_variances_and_far_words_stay_finite(small):
+    src, tgt = (WordMixture(10 * side.centers.float(), 0.001) for side in small[:2])
+    found = e_step(src, tgt, small[2].float())
+    assert all(torch.isfinite(part).all() for part in found[:3])
+    assert (found.src_weight <= 1 + 1e-5).all() and (found.tgt_weight <= 1 + 1e-5).all()
