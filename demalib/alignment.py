@@ -28,19 +28,24 @@ from demalib.retrieval import Metric, Retriever
 from demalib.solvers import get_solver
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
-BRIEF = ("pair", "solver", "seed", "vectors")  # settings that a description names anyway
+BRIEF = (
+    "pair",
+    "solver",
+    "seed",
+    "vectors",
+)  # settings that a description has lines of their own for
 
 
 def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
-    """Write the map and both normalised spaces to a folder that every later step can use.
+    """Write the map and both normalised spaces to a folder, for all later steps.
 
-    The files are written aside and moved in together, the map last, so that a folder with a map
-    is whole; files of an earlier alignment in it are replaced.
+    The files are written to a temporary folder and moved in together, the map last, so that a
+    folder with a map is complete; files of an earlier alignment are replaced.
 
     Args:
-        folder: Made if it is not there.
-        mapping: What a solver found.
-        pair: The spaces it was found for, N_x and N_y words.
+        folder: Created if it does not exist.
+        mapping: The maps that a solver learned.
+        pair: The spaces that it learned from, N_x and N_y words.
     """
     folder = Path(folder)
     facts = {
@@ -61,19 +66,18 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
 
 
 def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
-    """The map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
+    """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
     folder = Path(folder)
     mapping = load_mapping(folder / "mapping.safetensors")
     src, tgt = (load_embedding(folder / name) for name in FILES[:2])
-    if (src.lang, tgt.lang) != (mapping.info["src"], mapping.info["tgt"]) or src.dim != len(
-        mapping.W_xy
-    ):
+    langs = (mapping.info["src"], mapping.info["tgt"])
+    if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
     return mapping, make_pair(src, tgt, normalisation=())
 
 
 def criterion(mapping: Mapping, pair: Pair) -> float:
-    """The mean cosine of frequent words and their best translations, see ``dictionary_cosine``."""
+    """Compute the mean cosine of frequent words and their best translations, the criterion."""
     config = mapping.config
     forward = retrievers(mapping, pair)[0]
     return dictionary_cosine(forward.mapped, forward.targets, config.max_rank, config.knn)
@@ -87,23 +91,23 @@ def translate(
     metric: str = "csls",
     reverse: bool = False,
 ) -> pd.DataFrame:
-    """The best translations of some words; ask for many at once, it costs little more than one.
+    """Find the best translations of some words; many at once cost little more than one.
 
     Args:
         mapping: The maps between the spaces.
         pair: The spaces.
-        words: One word or several; case and white space may differ from the vocabulary's.
+        words: One word or several; case and white space may differ from the vocabulary.
         k: Translations per word.
         metric: ``nn``, ``isf``, ``csls`` or ``csls-d``.
         reverse: Translate target words into the source language.
 
     Returns:
-        ``len(words) * k`` rows, best first: the ``word`` as asked, its frequency ``rank`` from 1,
+        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1,
         the ``translation`` and its rank ``translation_rank``, the ``score`` under the metric, and
         the ``cosine``.
 
     Raises:
-        DataError: A word is not in the vocabulary; the message has near spellings.
+        DataError: A word is not in the vocabulary; the message suggests similar spellings.
     """
     if k < 1:
         raise DataError(f"k is the number of translations, at least 1; got {k}")
@@ -133,7 +137,7 @@ def translate(
 
 
 def describe(folder: str | Path) -> dict[str, str]:
-    """What was aligned, how, and what it takes on disk: a line of text by name."""
+    """Describe what was aligned, how, and its size on disk: a line of text by name."""
     folder = Path(folder)
     mapping = load_mapping(folder / "mapping.safetensors")
     info, config = mapping.info, mapping.config
@@ -144,7 +148,7 @@ def describe(folder: str | Path) -> dict[str, str]:
         "languages": f"{info['src']} → {info['tgt']}",
         "solver": f"{config.solver} ({get_solver(config.solver).paper})",
         "seed": str(config.seed),
-        "settings": f"{', '.join(own) or 'all as usual'} (all of them: config.json)",
+        "settings": f"{', '.join(own) or 'all default'} (complete: config.json)",
         "dimensions": str(len(mapping.W_xy)),
         "normalisation": "; ".join(f"{lang} {'-'.join(n.steps) or 'none'}" for lang, n in sides),
     }
@@ -175,16 +179,16 @@ FORMATS = (*WRITERS, "dictionary")
 
 
 def export_alignment(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
-    """Write both languages in the space they share, or the dictionary that the map implies.
+    """Write both languages in their common space, or the dictionary that the map implies.
 
-    Source words are mapped by ``W_xy``, target words by ``P_y`` if the map has one, as translation
-    from source to target has it. All vectors have unit length and the training words' means taken
-    off. Every format keeps float32 to the last bit.
+    Source words are mapped by ``W_xy``, target words by ``P_y`` if the map has one, as in
+    translation from source to target. All vectors are centered with the means of the training words
+    and have unit length. Every format keeps all bits of float32.
 
     Args:
         mapping: The maps between the spaces.
         pair: The spaces, normalised as for training, N_x and N_y words.
-        folder: Made if it is not there.
+        folder: Created if it does not exist.
         format: ``vec`` (text), ``word2vec`` (binary), ``npz`` or ``dictionary`` (TSV).
 
     Returns:
@@ -206,26 +210,22 @@ def export_alignment(mapping: Mapping, pair: Pair, folder: str | Path, format: s
 
 
 def write_dictionary(path: Path, retriever: Retriever, src: list[str], tgt: list[str]) -> None:
-    """Write a line for every source word: its best translation under CSLS, and how good it is.
+    """Write a line for every source word: its best translation under CSLS, with scores.
 
-    ``mutual`` is 1 where the source word is the best translation of its translation, too, in the
-    same space; those pairs are the ones to trust.
+    ``mutual`` is 1 if the source word is also the best translation of its translation, in the
+    same space; these pairs are the most reliable.
     """
     scores, forward, backward = best_partners(_scores(retriever))
     with atomic_write(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
         for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
-            cosine, mutual = (
-                float(retriever.mapped[i] @ retriever.targets[j]),
-                int(backward[j] == i),
-            )
-            file.write(
-                f"{src[i]}\t{tgt[j]}\t{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{mutual}\n"
-            )
+            cosine = float(retriever.mapped[i] @ retriever.targets[j])
+            numbers = f"{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{int(backward[j] == i)}"
+            file.write(f"{src[i]}\t{tgt[j]}\t{numbers}\n")
 
 
 def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:
-    """Slices of all source words and their CSLS scores, ``(chunk, M)``, with a progress bar."""
+    """Yield slices of all source words and their CSLS scores, ``(chunk, M)``; show progress."""
     rows = torch.arange(len(retriever.mapped))
     with tqdm(total=len(rows), desc="dictionary", unit="word", disable=None) as bar:
         for part, scores in retriever.iter_scores(rows, Metric("csls")):

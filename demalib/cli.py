@@ -1,4 +1,4 @@
-"""The command line: ``demalib fetch | align | info | translate | evaluate | export | run | sweep``."""
+"""Command line: ``demalib fetch | align | info | translate | evaluate | export | run | sweep``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from demalib.runs import cluster, notebooks
 from demalib.solvers import SOLVERS, TABLED, get_solver
 
 SWEPT = ("identical", "procrustes", "em")
-FEWEST_IDENTICAL = 10  # em found planted noisy spaces from ten words, not from one or three
-FEW_IDENTICAL = 100  # no real pair with fewer has been measured
+FEWEST_IDENTICAL = 10  # em recovers noisy rotations from ten words, not from one or three
+FEW_IDENTICAL = 100  # fewer have not been tested on real pairs
 EXAMPLES = {
-    "fetch": """demalib fetch                       bring the vectors of en, fr, ja and ru (170 MB)
-  demalib fetch muse es               bring the paper's Spanish vectors (several GB)""",
+    "fetch": """demalib fetch                       download vectors of en, fr, ja and ru (170 MB)
+  demalib fetch muse es               download the paper's Spanish vectors (several GB)""",
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
   demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt""",
     "info": "demalib info aligned",
@@ -50,14 +50,14 @@ EXAMPLES = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; errors that a person can mend are one line, with exit code 2."""
+    """Run one command; an error that a user can fix is one line, with exit code 2."""
     args = parser().parse_args(argv)
     try:
         args.call(args)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output has enough, as ``head`` has
+    except BrokenPipeError:  # the reader of the output has closed it, as ``head`` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # what a shell says of a command that this ended; it may not be done
+        return 141  # as a shell reports it; the command may not be finished
     except (DataError, OSError) as error:
         print(f"demalib {args.command}: {str(error) or repr(error)}", file=sys.stderr)
         return 2
@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Define all commands and their options."""
     top = argparse.ArgumentParser(
         "demalib",
         description="Align word embeddings of two languages.",
@@ -77,40 +77,30 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, call, help):
+        epilog = f"examples:\n  {EXAMPLES[name]}"
+        raw = argparse.RawDescriptionHelpFormatter
         sub = commands.add_parser(
-            name,
-            help=help,
-            description=help,
-            epilog=f"examples:\n  {EXAMPLES[name]}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=help, description=help, epilog=epilog, formatter_class=raw
         )
         sub.set_defaults(call=call)
         return sub
 
     def on_folder(name, call, help):
         sub = command(name, call, help)
-        sub.add_argument("folder", metavar="DIR", help="what 'demalib align' wrote")
+        sub.add_argument("folder", metavar="DIR", help="folder that 'demalib align' wrote")
         return sub
 
-    sub = command("fetch", fetch, "Bring vectors into the cache, once.")
-    sub.add_argument(
-        "lang",
-        nargs="*",
-        metavar="LANG",
-        help=f"languages, of {' '.join(REGISTRY)} (default: all); "
-        "'muse LANG...' brings the paper's fastText vectors instead",
-    )
+    sub = command("fetch", fetch, "Download vectors into the cache, once.")
+    langs = f"languages, of {' '.join(REGISTRY)} (default: all); "
+    langs += "'muse LANG...' downloads the paper's fastText vectors instead"
+    sub.add_argument("lang", nargs="*", metavar="LANG", help=langs)
 
     sub = command("align", align, "Align two vector files of your own.")
     sub.add_argument("--src", required=True, help="source vectors: .vec, .vec.gz, .bin, .npz")
     sub.add_argument("--tgt", required=True, help="target vectors")
     sub.add_argument("--out", required=True, help="folder for the result")
-    sub.add_argument(
-        "--solver",
-        default="",
-        help=f"{', '.join(SOLVERS)} "
-        "(default: procrustes if a lexicon is given, else the best without)",
-    )
+    default = f"(default: procrustes if a lexicon is given, else {Config().solver})"
+    sub.add_argument("--solver", default="", help=f"{', '.join(SOLVERS)} {default}")
     sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument(
@@ -120,61 +110,60 @@ def parser() -> argparse.ArgumentParser:
         help="most frequent words kept per side; 0 keeps all (default: 200000)",
     )
     sub.add_argument("--case", choices=("lower", "keep"), default="lower")
-    sub.add_argument(
-        "--tokens",
-        choices=("letters", "all"),
-        default="letters",
-        help="keep words with a letter, or all",
-    )
+    tokens = "keep words with a letter, or all"
+    sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
 
-    on_folder("info", info, "Say what was aligned, how, and what it takes on disk.")
+    on_folder("info", info, "Describe what was aligned, how, and its size on disk.")
 
     sub = on_folder("translate", translate, "Translate words, with scores, cosines and ranks.")
     sub.add_argument("words", nargs="+", metavar="WORD", help="words of the source language")
     sub.add_argument("-k", type=int, default=10, help="translations per word (default: 10)")
     sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
-    sub.add_argument("--reverse", action="store_true", help="the words are of the target language")
+    sub.add_argument(
+        "--reverse", action="store_true", help="translate words of the target language"
+    )
 
     sub = on_folder("evaluate", evaluate, "Measure an alignment against a dictionary.")
     sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
-    sub.add_argument("--reverse", help="test pairs, target word first (default: reversed ones)")
+    sub.add_argument(
+        "--reverse", help="test pairs, target word first (default: --lexicon reversed)"
+    )
     sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     sub = on_folder("export", export, "Write both languages in one space, or a dictionary.")
-    sub.add_argument("--format", required=True, choices=FORMATS,
-                     help="vectors as text, as word2vec's binary or as .npz; or every source "
-                     "word's best translation")  # fmt: skip
-    sub.add_argument("--out", metavar="FOLDER", help="where to (default: DIR)")
+    formats = "vectors as text, word2vec binary or .npz; or each source word's best translation"
+    sub.add_argument("--format", required=True, choices=FORMATS, help=formats)
+    sub.add_argument("--out", metavar="FOLDER", help="folder for the files (default: DIR)")
 
     sub = command("run", run, "Execute a notebook headlessly and show its figures.")
     sub.add_argument("notebook")
     parameter(sub)
 
-    sub = command("sweep", sweep, "Run many pairs, solvers and seeds; what is finished is skipped.")
+    sub = command("sweep", sweep, "Run many pairs, solvers and seeds; skip finished runs.")
     sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR")
-    sub.add_argument("--solvers", nargs="+", default=list(SWEPT), metavar="SOLVER",
-                     help="'all' runs every system of the paper's tables")  # fmt: skip
+    every = "'all' runs every system of the paper's tables"
+    sub.add_argument("--solvers", nargs="+", default=list(SWEPT), metavar="SOLVER", help=every)
     sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART",
-                     help="parts to leave out, 'none' for the whole objective")  # fmt: skip
+    parts = "parts to leave out, 'none' for the whole objective"
+    sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART", help=parts)
     sub.add_argument("--notebook", default="notebooks/02_train.ipynb")
-    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE",
-                     help="run on Dask: workers of this machine, or a cluster's tcp://HOST:PORT or "
-                     "scheduler file (default: in this process, one by one)")  # fmt: skip
-    sub.add_argument("--workers", type=int, default=0, metavar="N",
-                     help="runs at a time with --scheduler local (default: 2)")  # fmt: skip
+    dask = "run on Dask: workers on this machine, or a cluster's tcp://HOST:PORT or scheduler file "
+    dask += "(default: in this process, one by one)"
+    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE", help=dask)
+    count = "parallel runs with --scheduler local (default: 2)"
+    sub.add_argument("--workers", type=int, default=0, metavar="N", help=count)
     parameter(sub)
     return top
 
 
 def parameter(sub: argparse.ArgumentParser) -> None:
-    """The option ``-p NAME VALUE``, as papermill's own."""
-    sub.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
-                     help="set a parameter of the notebook")  # fmt: skip
+    """Add the option ``-p NAME VALUE``, as papermill has it."""
+    names, text = ("NAME", "VALUE"), "set a parameter of the notebook"
+    sub.add_argument("-p", nargs=2, action="append", default=[], metavar=names, help=text)
 
 
 def fetch(args: argparse.Namespace) -> None:
-    """Bring the registry's wheels and parse them, or download the paper's vectors."""
+    """Download and parse the registry's wheels, or download the paper's vectors."""
     if args.lang[:1] == ["muse"]:
         if not args.lang[1:]:
             raise DataError("name a language: demalib fetch muse es")
@@ -184,7 +173,7 @@ def fetch(args: argparse.Namespace) -> None:
     langs = args.lang or list(REGISTRY)
     if unknown := [lang for lang in langs if lang not in REGISTRY]:
         raise DataError(
-            f"no vectors of {', '.join(unknown)} in the registry, it has "
+            f"no vectors for {', '.join(unknown)} in the registry; it has "
             f"{', '.join(REGISTRY)}; try 'demalib fetch muse {unknown[0]}'"
         )
     fetch_wheels()
@@ -193,11 +182,13 @@ def fetch(args: argparse.Namespace) -> None:
 
 
 def align(args: argparse.Namespace) -> None:
-    """Read two files, learn the map, write a folder that holds everything later steps need."""
+    """Read two files, learn the map, write a folder with everything that later steps need."""
     solver = args.solver or ("procrustes" if args.lexicon else Config().solver)
     known, out = get_solver(solver), Path(args.out)
     if out.exists() and not out.is_dir():
-        raise DataError(f"{out}: a file of this name is in the way; name another folder with --out")
+        raise DataError(
+            f"{out}: a file of this name is in the way; choose another folder with --out"
+        )
     policy = Policy(args.case, args.tokens, args.max_vocab)
     src, tgt = (read_vectors(path, policy) for path in (args.src, args.tgt))
     if src.lang == tgt.lang:
@@ -209,7 +200,7 @@ def align(args: argparse.Namespace) -> None:
     pair = make_pair(src, tgt, train, normalisation=known.normalisation)
     few = ""
     if known.hint == "identical" and len(pair.require_identical(FEWEST_IDENTICAL)) < FEW_IDENTICAL:
-        few = ": few, so check some words with 'demalib translate', or give --lexicon"
+        few = ": few; check some words with 'demalib translate', or give --lexicon"
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words{few}", sep="\n")
     started = time.perf_counter()
     mapping = solvers.align(pair, config)
@@ -220,7 +211,7 @@ def align(args: argparse.Namespace) -> None:
 
 
 def info(args: argparse.Namespace) -> None:
-    """Print the facts of an alignment, one a line."""
+    """Print the facts of an alignment, one per line."""
     facts = alignment.describe(args.folder)
     width = max(map(len, facts))
     for name, fact in facts.items():
@@ -228,7 +219,7 @@ def info(args: argparse.Namespace) -> None:
 
 
 def translate(args: argparse.Namespace) -> None:
-    """Print the translations of the words that are known, then fail on those that are not."""
+    """Print the translations of known words, then fail if others are unknown."""
     mapping, pair = alignment.load_alignment(args.folder)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
     known = [word for word in args.words if src.find(word) is not None]
@@ -253,14 +244,14 @@ def evaluate(args: argparse.Namespace) -> None:
 
 
 def export(args: argparse.Namespace) -> None:
-    """Write the alignment for other programs; print what and where."""
+    """Write the alignment for other programs; print the files."""
     mapping, pair = alignment.load_alignment(args.folder)
     for path in export_alignment(mapping, pair, args.out or args.folder, args.format):
         print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Execute a notebook into its run folder; print the table and where everything lies."""
+    """Execute a notebook into its run folder; print the table and the files."""
     started = time.perf_counter()
     params = {name: _literal(value) for name, value in args.p}
     folder = notebooks.run_notebook(args.notebook, params)
@@ -277,12 +268,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def sweep(args: argparse.Namespace) -> None:
-    """Run every combination; print a summary; fail if one of them did."""
-    grid = {"pair": args.pairs, "solver": TABLED if args.solvers == ["all"] else args.solvers,
-            "seed": args.seeds, "ablate": ["" if part == "none" else part for part in args.ablate]}  # fmt: skip
+    """Execute every combination and print a summary; fail if a run failed."""
+    names = TABLED if args.solvers == ["all"] else args.solvers
+    parts = ["" if part == "none" else part for part in args.ablate]
+    grid = {"pair": args.pairs, "solver": names, "seed": args.seeds, "ablate": parts}
     params = {"max_vocab": 0} | {name: _literal(value) for name, value in args.p}
     if args.workers < 0 or (args.workers and args.scheduler != "local"):
-        raise DataError("--workers: a number of at least 1, and only with --scheduler local")
+        raise DataError("--workers: must be at least 1, and needs --scheduler local")
     on_dask = partial(cluster.on_dask, scheduler=args.scheduler, workers=args.workers)
     carry_out = on_dask if args.scheduler else notebooks.run_in_process
     table = notebooks.sweep(args.notebook, grid, params, carry_out)
@@ -293,7 +285,7 @@ def sweep(args: argparse.Namespace) -> None:
 
 
 def _literal(text: str) -> str | int | float | bool:
-    """A parameter as papermill's own command line would read it."""
+    """Parse a parameter as papermill's own command line does."""
     if text in ("True", "False", "true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

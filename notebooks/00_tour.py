@@ -101,8 +101,8 @@ points["partner"] = points.index + len(asked)
 axes = plots.joined_words(points, config.langs)
 
 # %% [markdown]
-# **See:** no dictionary said that *dog* is *chien*. Family, colours, animals and the law each have
-# their own region, and in it each word is close to its translation.
+# **See:** no dictionary said that *dog* is *chien*. Family, colours and animals each have their own
+# region, and in it each word is close to its translation.
 #
 # ## How good is it?
 #

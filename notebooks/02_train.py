@@ -85,8 +85,9 @@ if len(solved.mapping.history):
     plots.history(solved.mapping.history)
 
 # %% [markdown]
-# **See:** the solver's own record. It knows no translations; what it can observe is the likelihood,
-# the number of candidates per word, and how close the words of its own dictionary are.
+# **See:** the solver's own record. It knows no translations; what it can observe is the number
+# of candidates per word, the variance that goes with it, and how close the words of its own
+# dictionary are.
 #
 # The test results: every query counts once, and any of its translations is accepted. The copy
 # baseline answers with the query itself, so what it gets right says nothing about the map. Coverage
@@ -116,8 +117,8 @@ axes = plots.by_frequency(frames)
 axes.figure.savefig(folder / "by_frequency.png")
 
 # %% [markdown]
-# **See:** precision by frequency. On whole vocabularies it falls for rare words, whose vectors are
-# less certain.
+# **See:** precision by frequency; the intervals of the two bins overlap. With `max_vocab = 0` there
+# are four bins, and precision falls from each to the next: vectors of rare words are less certain.
 
 # %% tags=["nbval-check-output"]
 known = [word for word in ("city", "music", "winter", "doctor") if word in words.src.index]

@@ -171,5 +171,5 @@ if default and (hard_pair, hard_solver, hard_vocab) == ("en-ru", "procrustes", 1
 
 # %% [markdown]
 # **Try next:** `hard_vocab = 0`, several minutes, the whole Russian vocabulary; `hard_solver = "em"`,
-# the default solver, whose French map refinement hardly changes; `few = 60` with `rounds = 10`, near
-# the edge, where the climb starts late.
+# the default solver, whose French map refinement hardly changes; `few = 65` with `rounds = 10`, near
+# the edge, where the climb is slow.

@@ -17,42 +17,44 @@
 # %% [markdown]
 # # 06 · Word similarity
 #
-# **Claim.** Once aligned, the cosine of two words of two languages ranks a translation above its
-# neighbours and those above chance, as well without a dictionary as with one; before, it says
-# almost nothing.
+# **Claim.** After alignment, the cosine of an English and a French word ranks a translation above a
+# related word, and that above a random one. Maps learned without a dictionary do this as well as one
+# learned with it; without a map the cosine says almost nothing.
 #
 # *Reads* the vectors of a pair, and for Table 3 finished runs and SemEval-2017 files · *writes*
-# `results/tables/table3.csv` · *takes* about 25 seconds on two cores.
+# `results/tables/table3.csv` · *takes* about 20 seconds on two cores.
 
 # %% tags=["parameters"]
 pair = "en-fr"  # a registry pair such as en-ja
-max_vocab = 5000  # most frequent words per side, 0 takes all of them
-seed = 0  # seeds the chance pairs and the solvers
-neighbour = 10  # which neighbour of the translation stands for a related word
-solver = "em"  # whose finished runs Table 3 is measured on
+max_vocab = 3000  # most frequent words per side, 0 takes all of them
+seed = 0  # seeds the random pairs and the solvers
+neighbour = 10  # which neighbour of the translation is the related word
+solver = "em"  # solver whose finished runs Table 3 is measured on
 
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
 
 import demalib
-from demalib import plots, similarity, tables
+from demalib import plots
+from demalib.evaluation import similarity, tables
+from demalib.pair import retrievers
 from demalib.retrieval import Retriever
 
 plots.style()
 solvers = ("identical", "em", "procrustes")
 configs = {s: demalib.preset(pair, solver=s, max_vocab=max_vocab, seed=seed) for s in solvers}
-words = demalib.load_pair(configs["procrustes"])  # with the train lexicon, for procrustes alone
+words = demalib.load_pair(configs["procrustes"])  # with a train lexicon, for procrustes only
 gold = demalib.load_gold(configs["em"])
 
 # %% [markdown]
 # ## Graded pairs from a lexicon
 #
-# Table 3 needs people's scores, which come with no pair of the package registry. So the first half
-# is **not Table 3**. It asks the same question of pairs whose order is known without asking people.
+# Table 3 needs people's scores, which no pair of the package registry has. So the first half
+# is **not Table 3**. It asks the same question about pairs whose order is known without people.
 # Each query of the test lexicon gets three words: its translation (2), the tenth neighbour of that
-# translation in its own language (1), and the translation of another query (0). Translations
-# spelled like the query are left out, because such words are the hint of the solvers.
+# translation in its own language (1), and the translation of another query (0). Identical
+# translations are left out, because such words are the hint of the solvers.
 
 # %% tags=["nbval-check-output"]
 frame = similarity.graded_pairs(words, gold.forward, neighbour, seed)
@@ -65,19 +67,19 @@ for row in (count // 100, count // 2):
 # %% [markdown]
 # ## Four maps
 #
-# No map at all, two that know only identical words, and Procrustes, which learns from a train
-# lexicon that shares no pair with the test.
+# No map at all, two maps learned from identical words only, and Procrustes, which learns from a
+# train lexicon that shares no pair with the test lexicon.
 
 # %%
-ways = {"no map": Retriever(words.x, words.y)}
+maps = {"no map": Retriever(words.x, words.y)}
 for name, config in configs.items():
-    ways[name] = demalib.retrievers(demalib.align(words, config), words)[0]
+    maps[name] = retrievers(demalib.align(words, config), words)[0]
 
 # %%
-kinds = ("translation", "neighbour", "chance")
+kinds = ("translation", "neighbour", "random")
 cosines, rows = {}, []
-for name, way in ways.items():
-    values = similarity.cosines(frame, way, words.src, words.tgt).reshape(3, count)
+for name, retriever in maps.items():
+    values = similarity.cosines(frame, retriever, words.src, words.tgt).reshape(3, count)
     cosines[name] = dict(zip(kinds, values, strict=True))
     for against in kinds[1:]:
         r = similarity.auc(values[0], cosines[name][against], seed)
@@ -94,25 +96,24 @@ legend = axes[1].legend(frameon=False)
 
 # %% [markdown]
 # **See:** without a map the three kinds of pairs have the same cosines, around zero. After `em` the
-# chance pairs still lie around zero and the neighbours around 0.25. The translations have a peak
-# near 0.7 and a long tail down to zero; about one gold pair in ten is a rare or loose sense.
+# random words are still around zero and the neighbours around 0.25. The translations have a peak
+# near 0.7 and a long tail down to zero, of rare and loose senses.
 #
-# One number for how far two kinds lie apart is the area under the ROC curve (AUC): how often a
-# translation has the higher cosine when both are drawn at random. Intervals resample queries.
+# How well two kinds are separated can be summed up by the area under the ROC curve (AUC): how often
+# the translation has the higher cosine when one pair of each kind is drawn at random. Intervals
+# resample queries.
 
 # %%
 axes = plots.separation(separation)
 
 # %% [markdown]
-# **See:** the maps tell a translation from chance about 19 times in 20 and from a close neighbour
-# three times in four. The intervals of the three maps overlap.
+# **See:** the maps rank a translation above a random word about 19 times in 20, and above a close
+# neighbour about three times in four. The intervals of the three maps overlap.
 #
-# Pearson's and Spearman's correlation with the grades 2, 1, 0, by the code that serves Table 3:
+# Pearson's and Spearman's correlation with the grades 2, 1, 0, by the code that computes Table 3:
 
 # %%
-grades = {
-    name: similarity.correlate(frame, way, words.src, words.tgt) for name, way in ways.items()
-}
+grades = {name: similarity.correlate(frame, r, words.src, words.tgt) for name, r in maps.items()}
 (100 * pd.DataFrame(grades).T[["pearson", "spearman"]]).round(1)
 
 # %%
@@ -121,19 +122,19 @@ for against in separation["against"].unique():
     best, worst = auc.loc[("procrustes", against)], auc.loc[("no map", against)]
     assert worst["auc"] < 0.6
     for name in ("identical", "em"):
-        here = auc.loc[(name, against)]
-        told = here["low"] > worst["high"] and here["high"] > best["low"]
-        assert told or pair != "en-fr"  # with other pairs, identical words may not suffice
+        ours = auc.loc[(name, against)]
+        shown = ours["low"] > worst["high"] and ours["high"] > best["low"]
+        assert shown or pair != "en-fr"  # with other pairs, identical words may not suffice
 
 # %% [markdown]
 # ## Table 3
 #
 # Here people scored the pairs (SemEval-2017, task 2). Three things are needed for a pair of the
 # paper: its vectors (`demalib fetch muse en es`), a finished run (`demalib sweep --pairs en-es
-# --solvers em`), and the similarity file. The files are those that MUSE's own script
-# `get_evaluation.sh` makes, such as `crosslingual/wordsim/en-es-SEMEVAL17.txt`; set `DEMALIB_MUSE`
-# to the folder that holds `crosslingual`. Phrases and words without a vector are left out and
-# counted. Nothing is downloaded here.
+# --solvers em`), and the similarity file. MUSE's own script `get_evaluation.sh` makes these files,
+# such as `crosslingual/wordsim/en-es-SEMEVAL17.txt`; set `DEMALIB_MUSE` to the folder above
+# `crosslingual`. Phrases and words without a vector are left out and counted. Nothing is downloaded
+# here.
 
 # %%
 table3 = similarity.table3(solver, seed)
@@ -144,8 +145,8 @@ columns = ["direction", "paper", "pearson", "low", "high", "spearman", "pairs", 
 table3[columns].round(1).astype(object).fillna("not run")
 
 # %% [markdown]
-# What can be said of the paper's numbers without its data is how sure they are. Fisher's interval
-# of a correlation needs only the number of pairs: those without phrases, counted in the files.
+# Without the paper's data one can still say how certain its numbers are. Fisher's interval of a
+# correlation needs only the number of pairs: those without phrases, counted in the files.
 
 # %%
 paper = tables.paper_table(3)
@@ -160,7 +161,7 @@ sure.round(1)
 # %% [markdown]
 # **See:** the paper's lead over the best other unsupervised system, 0.6 to 1.2 points, is well
 # inside the interval of any one correlation over so few pairs. A paired test on the same pairs
-# would be sharper; it needs the systems' cosines, which were not published.
+# would be sharper, but it needs the systems' cosines, which were not published.
 #
 # **Try next:** `pair = "en-ja"` with `max_vocab = 0`, where identical words alone do not suffice;
 # `neighbour = 1`, the hardest case.

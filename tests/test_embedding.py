@@ -93,7 +93,7 @@ def test_a_typed_word_is_found_in_the_spelling_of_the_vocabulary(typed, row):
 def test_an_unknown_word_is_explained():
     fr = Embedding(["chien", "chiens"], np.eye(2, dtype=np.float32), "fr")
     en = Embedding(["dog", "chef"], np.eye(2, dtype=np.float32), "en")
-    said = "'Chein' is not among the 2 words of fr; near spellings: chien, chiens"
+    said = "'Chein' is not among the 2 words of fr; similar spellings: chien, chiens"
     assert explain_unknown("Chein", fr, en) == said
-    said = "it is a word of en: ask the other way round; no spelling comes near"
+    said = "it is a word of en: translate in the other direction; no similar spelling"
     assert explain_unknown("dog", fr, en).endswith(said)

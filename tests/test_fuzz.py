@@ -186,7 +186,7 @@ NAN, OTHER = torch.full((DIM, DIM), torch.nan), torch.eye(DIM + 1)
     ],
 )
 def test_maps_that_do_not_fit_are_refused(changes, tmp_path):
-    with pytest.raises(DataError, match="not a whole mapping"):
+    with pytest.raises(DataError, match="not a valid mapping"):
         load_mapping(altered("mapping", tmp_path / "a.safetensors", **changes))
 
 
@@ -203,7 +203,7 @@ def test_maps_that_do_not_fit_are_refused(changes, tmp_path):
 )
 def test_checkpoints_that_do_not_fit_are_refused(changes, tmp_path):
     path = altered("checkpoint", tmp_path / "c.safetensors", **changes)
-    with pytest.raises(DataError, match="not a whole checkpoint"):
+    with pytest.raises(DataError, match="not a valid checkpoint"):
         SAMPLES["checkpoint"].read(path)
 
 

@@ -109,7 +109,7 @@ def test_a_checkpoint_of_another_run_is_refused(pair, tmp_path):
     with pytest.raises(DataError, match="other settings"):
         align(pair, SMALL.replace(steps=20), checkpoint=DiskCheckpoint(path))
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(DataError, match="not a whole checkpoint"):
+    with pytest.raises(DataError, match="not a valid checkpoint"):
         align(pair, SMALL.replace(steps=10), checkpoint=DiskCheckpoint(path))
 
 

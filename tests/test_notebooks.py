@@ -1,4 +1,4 @@
-"""Notebooks as text: pairs agree, outputs are of a clean run, parameters are used."""
+"""Notebooks as text: pairs agree, outputs come from one clean run, parameters are used."""
 
 import ast
 import json
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import papermill
 import pytest
 
 import demalib
@@ -34,7 +35,7 @@ def test_pair_agrees(script):
 
 
 @each
-def test_outputs_are_of_one_run_from_top_to_bottom(script):
+def test_outputs_come_from_one_run_from_top_to_bottom(script):
     counts = [cell.execution_count for cell in code_cells(script)]
     assert counts == list(range(1, len(counts) + 1))
 
@@ -59,6 +60,21 @@ def test_every_parameter_is_literal_and_used(script):
 
 
 @each
+def test_papermill_reads_every_parameter(script):
+    """Its parser goes line by line: a value on two lines, or a second "=", is misread."""
+    read = papermill.inspect_notebook(str(script.with_suffix(".ipynb")))
+    expected = {name: ast.literal_eval(node.value) for name, node in parameters(script).items()}
+    assert {name: ast.literal_eval(p["default"]) for name, p in read.items()} == expected
+    assert all(p["help"] for p in read.values())
+
+
+@each
+def test_random_numbers_are_drawn_on_the_device_of_the_data(script):
+    """Use ``demalib.device.make_generator(seed, device)``: a CPU generator fails on a GPU."""
+    assert "torch.Generator(" not in script.read_text(encoding="utf-8")
+
+
+@each
 def test_no_machine_paths_no_redefinitions_no_bulk(script):
     path = script.with_suffix(".ipynb")
     text = path.read_text(encoding="utf-8")
@@ -75,6 +91,6 @@ def test_kernel_is_plain(script):
     metadata = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["metadata"]
     assert metadata["kernelspec"]["name"] == "python3"
     assert "widgets" not in metadata, (
-        f"{script.stem} keeps the state of its widgets, hundreds of KB; after executing it, run "
+        f"{script.stem} stores the state of its widgets, hundreds of KB; after executing it, run "
         f"jupytext --update-metadata '{{\"widgets\": null}}' notebooks/{script.stem}.ipynb"
     )

@@ -194,13 +194,15 @@ def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
     word = pair.src.words[100]
     code, out, err = demalib_says(capsys, f"translate out {word}x {word.upper()} -k 1")
     assert code == 2 and err.count("\n") == 1
-    assert f"'{word}x' is not among the 3,000 words of fi" in err and word in err.split("near")[1]
+    assert (
+        f"'{word}x' is not among the 3,000 words of fi" in err and word in err.split("similar")[1]
+    )
     assert out.count("\n") == 2 and word.upper() in out  # the known word is still answered
     code, out, err = demalib_says(capsys, f"translate out {pair.tgt.words[0]}")
     assert (code, out) == (2, "") and "a word of el" in err
     code, _, err = demalib_says(capsys, f"translate out {word} -k 0")
     assert code == 2 and "at least 1" in err
-    with pytest.raises(DataError, match="near spellings"):
+    with pytest.raises(DataError, match="similar spellings"):
         demalib.translate(*demalib.load_alignment("out"), word + "x")
 
 

@@ -1,4 +1,4 @@
-"""Every other system of the paper's tables, a module each, with a function ``fit``.
+"""All other systems of the paper's tables, each a module with a function ``fit``.
 
 Their names, hints and settings are in :data:`demalib.SOLVERS`.
 """

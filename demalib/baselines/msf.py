@@ -1,7 +1,7 @@
 """Multi-step framework of linear maps: whiten, rotate, re-weight and de-whiten (MSF, MSF-ISF).
 
-It assumes that translations correlate in whitened space, more so in some directions than in
-others, and that what correlates little should count little.
+It assumes that translations correlate in whitened space, more in some directions than in others,
+and that directions with little correlation should count little.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from demalib.baselines.shared import Projections, fit_both_ways, train_vectors
+from demalib.baselines.shared import Projections, fit_both_directions, train_vectors
 from demalib.config import Config
 from demalib.pair import Mapping, Pair
 
-KEEP = 1.0  # part of the components kept in step 5; released code: all, unless told otherwise
+KEEP = 1.0  # part of the components kept in step 5; released code: all by default
 INVERSE_TEMPERATURE = 1.0  # of MSF-ISF; released code: 1, and 1, 1, 1, 12 for its four pairs
 
 
 def whitening(a: Tensor) -> tuple[Tensor, Tensor]:
-    r"""The matrix :math:`(A^T A)^{-1/2}` that whitens words ``(n, d)``, and its inverse."""
+    r"""Compute the matrix :math:`(A^T A)^{-1/2}` that whitens words ``(n, d)``, and its inverse."""
     _, s, vt = torch.linalg.svd(a, full_matrices=False)
     return (vt.T / s) @ vt, (vt.T * s) @ vt
 
 
-def spaces(a: Tensor, b: Tensor, keep: float = KEEP) -> tuple[Tensor, Tensor]:
-    r"""The maps of both sides into the common space, each ``(d, k)``.
+def projections(a: Tensor, b: Tensor, keep: float = KEEP) -> tuple[Tensor, Tensor]:
+    r"""Compute the maps of both sides into the common space, each ``(d, k)``.
 
     With whitening :math:`W_x, W_y` and :math:`W_x A^T B W_y = U S V^T` the steps are:
     whiten (S1), rotate by U and V (S2), re-weight the target by S (S3), de-whiten each side in
@@ -45,22 +45,21 @@ def spaces(a: Tensor, b: Tensor, keep: float = KEEP) -> tuple[Tensor, Tensor]:
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    r"""The multi-step framework (Artetxe et al. 2018a, "AAAI 2018"), one map per direction.
+    r"""Fit the multi-step framework (Artetxe et al. 2018a, "AAAI 2018"), one map per direction.
 
-    Defaults: normalisation unit, center (S0; released code), which the table asks for; S1
-    whitening, S3 re-weighting of the target side by S to the power 1, S4 de-whitening in the own
-    language (the paper's new variant, Tables 2 and 3); S5 off (released code; the paper tunes 216
-    to 272 of 300 dimensions on development words, Table 4); all pairs of the lexicon, no
+    Defaults: normalisation unit, center (S0; released code), set in :data:`demalib.SOLVERS`; S1
+    whitening, S3 re-weighting of the target side by S to the power 1, S4 de-whitening of each side
+    in its own language (the paper's new variant, Tables 2 and 3); S5 off (released code; the paper
+    tunes 216 to 272 of 300 dimensions on development words, Table 4); all pairs of the lexicon, no
     self-learning. MSF retrieves with CSLS, k = 10; MSF-ISF with the inverted softmax, inverse
     temperature 1 (released code).
 
     Args:
-        pair: Two spaces with a train lexicon of at least d different words on either side.
+        pair: Two spaces with a train lexicon of at least d different words on each side.
         config: Only recorded; nothing is random.
-
     """
 
     def fit_one(side: Pair) -> Projections:
-        return spaces(*train_vectors(side, "msf", side.src.dim))
+        return projections(*train_vectors(side, "msf", side.src.dim))
 
-    return fit_both_ways(pair, config, fit_one)
+    return fit_both_directions(pair, config, fit_one)

@@ -1,12 +1,13 @@
 """Adversarial training, then Procrustes refinement: MUSE (U+R) of the paper's tables.
 
-It assumes that one rotation makes the two clouds of words so alike that a classifier cannot tell
-a mapped source word from a target word.
+It assumes that one rotation makes the two clouds of words so similar that a classifier cannot
+distinguish mapped source words from target words.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -32,13 +33,13 @@ SPREAD = 0.5  # standard deviation of a coordinate; ours, see the Note of fit
 
 
 class Size(NamedTuple):
-    """What the recipe decides."""
+    """Settings that the recipe decides."""
 
-    words: int  # the most frequent ones, which the discriminator sees
+    words: int  # most frequent words, which the discriminator sees
     hidden: int  # units in each of its two hidden layers
     epochs: int
-    steps: int  # of the map in an epoch
-    rate: float  # of both players at first
+    steps: int  # of the map, per epoch
+    rate: float  # of both players, at the start
 
 
 PUBLISHED = Size(50_000, 2048, 5, 31_250, 0.1)  # Sections 3.1, 3.2; epochs of the released code
@@ -47,14 +48,14 @@ SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
 def judge(layers: list[torch.nn.Linear], points: Tensor) -> Tensor:
-    """The discriminator's logits that points are mapped source words, ``(B,)``."""
+    """Compute the discriminator's logits that points are mapped source words, ``(B,)``."""
     for layer in layers[:-1]:
         points = leaky_relu(layer(points), SLOPE)
     return layers[-1](points)[:, 0]
 
 
 def orthogonalise(W: Tensor) -> Tensor:
-    r"""A step towards the orthogonal matrices: :math:`(1+\beta) W - \beta W W^T W` (3.3)."""
+    r"""Step towards the orthogonal matrices: :math:`(1+\beta) W - \beta W W^T W` (Section 3.3)."""
     return (1 + BETA) * W - BETA * (W @ W.T @ W)
 
 
@@ -65,7 +66,7 @@ class Game:
         x: Source words, ``(n, d)``.
         y: Target words, ``(m, d)``.
         hidden: Units in each hidden layer of the discriminator.
-        generator: Source of all chance.
+        generator: Source of randomness.
     """
 
     def __init__(self, x: Tensor, y: Tensor, hidden: int, generator: torch.Generator) -> None:
@@ -87,14 +88,14 @@ class Game:
         return judge(self.layers, points * kept / (1 - DROPOUT))
 
     def step(self, rate: float) -> None:
-        """Some steps of the discriminator, one of the map."""
+        """Take some steps of the discriminator, then one of the map."""
         for _ in range(JUDGE_STEPS):
             self._descend(self.weights, self.logits(self.W.detach()), self.labels, rate)
         self._descend([self.W], self.logits(self.W), 1 - self.labels, rate)
         self.W.data = orthogonalise(self.W.data)
 
     @staticmethod
-    def _descend(weights: list[Tensor], logits: Tensor, labels: Tensor, rate: float) -> None:
+    def _descend(weights: Sequence[Tensor], logits: Tensor, labels: Tensor, rate: float) -> None:
         loss = binary_cross_entropy_with_logits(logits, labels)
         with torch.no_grad():
             for weight, gradient in zip(weights, torch.autograd.grad(loss, weights), strict=True):
@@ -102,32 +103,33 @@ class Game:
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    """MUSE (U+R): a game for the map, then refinement (Conneau et al. 2018, Sections 2, 3).
+    """Fit MUSE (U+R): an adversarial game, then refinement (Conneau et al. 2018, Sections 2, 3).
 
     Defaults: discriminator with two hidden layers of 2,048 units, leaky ReLU 0.2, dropout 0.1 of
-    its input, label smoothing 0.2; batch 32, SGD at 0.1 for both, times 0.95 an epoch and halved
+    its input, label smoothing 0.2; batch 32, SGD at 0.1 for both, times 0.95 per epoch and halved
     when the criterion drops (Section 3.1); the 50,000 most frequent words (3.2); beta 0.01 (3.3);
-    W starts as the identity, 5 discriminator steps a step, 5 epochs of a million samples, the
-    halving from the second drop on (released code). The best epoch by the mean cosine of its CSLS
-    dictionary (3.5) is refined: 5 times (released code) with mutual neighbours (3.4).
+    W starts as the identity, 5 discriminator steps per step of the map, 5 epochs of a million
+    samples, halving from the second drop on (released code). The best epoch by the mean cosine of
+    its CSLS dictionary (3.5) is refined 5 times (released code) with mutual neighbours (3.4).
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; ``recipe``
+        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; the recipe
             ``laptop`` has 10,000 words, 256 units and epochs of 3,000 steps at 0.5 instead.
 
     Note:
-        The published sizes take about two hours an epoch on one CPU core. Unit vectors, which the
-        released code does not ask for, would hardly excite the discriminator, and at unit variance
-        it soon knows every word; so coordinates have a deviation of 0.5. A common scale changes no
-        cosine. On a turned copy with some noise the laptop's game is won after 11,000 of its
-        steps; with a tenth of them, or at twice the rate, it is not.
+        The published sizes take about two hours per epoch on one CPU core. The released code does
+        not require unit vectors. With them the discriminator would hardly learn, and at unit
+        variance it soon knows every word; so coordinates have a standard deviation of 0.5. A common
+        scale changes no cosine. On a rotated copy with some noise, the laptop's sizes find the
+        rotation after 11,000 steps; they fail with a tenth of the steps or twice the rate.
     """
     require_words(pair, "muse")
     size = SIZES.of(config)
     x, y = (SPREAD * math.sqrt(pair.src.dim) * side[: size.words] for side in (pair.x, pair.y))
     game = Game(x, y, size.hidden, make_generator(config.seed, pair.x.device))
-    rate, best, dropped, history = size.rate, game.W.detach(), False, []
+    rate, best, dropped = size.rate, game.W.detach(), False
+    history: list[dict[str, float]] = []
     for epoch in tqdm(range(size.epochs), desc="muse", unit="epoch", disable=None):
         for _ in range(size.steps):
             game.step(rate)

@@ -1,4 +1,4 @@
-"""Iterative closest points: match words to nearest mapped words, fit maps to the matches, again.
+"""Iterative closest points: match words to the nearest mapped words, fit maps to them, repeat.
 
 Non-Adv, and with refinement Non-Adv (R), assume that the principal axes of two languages agree up
 to their signs, well enough for nearest neighbours to do the rest.
@@ -20,16 +20,16 @@ from demalib.pair import Mapping, Pair
 from demalib.procrustes import refine
 
 AXES = 25  # principal axes of the first stage, released code
-BATCH, RATE, BETAS = 128, 1e-2, (0.5, 0.999)  # of Adam, fresh in each epoch, released code
+BATCH, RATE, BETAS = 128, 1e-2, (0.5, 0.999)  # of Adam, which restarts in each epoch, released code
 CYCLE_WEIGHT = 0.01  # of the cycle terms, released code
 RESTARTS = 100  # released code
-TOGETHER = 10  # restarts that run side by side; bounds memory, changes nothing else
+TOGETHER = 10  # restarts that run in parallel; limits memory, changes nothing else
 
 
 class Size(NamedTuple):
-    """What the recipe decides."""
+    """Settings that the recipe decides."""
 
-    axes_words: int  # the most frequent ones, in the space of the principal axes
+    axes_words: int  # most frequent words, in the space of the principal axes
     axes_epochs: int
     held_epochs: int  # in the full space, on the matches of the principal axes
     words: int  # in the full space, matched again in each epoch
@@ -44,7 +44,7 @@ SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
 class Runs(NamedTuple):
-    """Some runs of the algorithm side by side."""
+    """Some parallel runs of the algorithm."""
 
     x: Tensor  # (R, n, d)
     y: Tensor  # (R, n, d)
@@ -53,7 +53,7 @@ class Runs(NamedTuple):
 
 
 def principal(side: Tensor) -> Tensor:
-    """Words on their principal axes, with unit variance over all numbers, ``(n, AXES)``."""
+    """Project words on their principal axes, scaled to unit variance, ``(n, AXES)``."""
     side = normalize(side, dim=1)
     side = side - side.mean(dim=0)
     _, _, vt = torch.linalg.svd(side, full_matrices=False)
@@ -62,23 +62,23 @@ def principal(side: Tensor) -> Tensor:
 
 
 def nearest(points: Tensor, others: Tensor) -> Tensor:
-    """Rows of the nearest other points, by Euclidean distance: ``(R, n)`` for ``(R, n, d)``."""
+    """Find the nearest other points by Euclidean distance: rows ``(R, n)`` for ``(R, n, d)``."""
     half = others.square().sum(dim=2) / 2
     each = zip(points, others, half, strict=True)
     return torch.stack([(mine @ theirs.T).sub_(h).argmax(dim=1) for mine, theirs, h in each])
 
 
 def take(points: Tensor, rows: Tensor) -> Tensor:
-    """Each run's own rows of its points, ``(R, n, d)``."""
+    """Select each run's own rows of its points, ``(R, n, d)``."""
     return points.gather(1, rows[:, :, None].expand(-1, -1, points.shape[2]))
 
 
 def match(runs: Runs) -> tuple[Tensor, Tensor, Tensor]:
-    """The word whose image is nearest to each word, and how far that is.
+    """Find the word whose image is nearest to each word, and the distances.
 
     Returns:
         Rows of target words for source words, ``(R, n)``, of source words for target words,
-        ``(R, n)``, and the smaller one of the two mean squared distances, ``(R,)``.
+        ``(R, n)``, and the smaller of the two mean squared distances, ``(R,)``.
     """
     images = (runs.y @ runs.T_y, runs.x @ runs.T_x)
     rows = nearest(runs.x, images[0]), nearest(runs.y, images[1])
@@ -90,20 +90,18 @@ def match(runs: Runs) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def learn(runs: Runs, to_y: Tensor, to_x: Tensor, mutual: bool, generator: torch.Generator) -> Runs:
-    """An epoch of mini-batches on given matches: fit both maps, and their cycles.
+    """Fit both maps, and their cycles, to given matches in one epoch of mini-batches.
 
     Args:
         runs: The maps so far.
         to_y: Target word of each source word, ``(R, n)``.
         to_x: Source word of each target word, ``(R, n)``.
-        mutual: Only pairs that match both ways take part, for a single run.
-        generator: Source of the order.
+        mutual: Use only pairs that match in both directions; for a single run.
+        generator: Source of randomness, for the order of words.
     """
     T_x, T_y = (T.clone().requires_grad_() for T in (runs.T_x, runs.T_y))
-    optimizer, rows = (
-        torch.optim.Adam([T_x, T_y], RATE, BETAS),
-        torch.arange(runs.x.shape[1], device=runs.x.device),
-    )
+    optimizer = torch.optim.Adam([T_x, T_y], RATE, BETAS)
+    rows = torch.arange(runs.x.shape[1], device=runs.x.device)
     parts = [rows, rows]
     if mutual:
         parts = [rows[to_x[0, to_y[0]] == rows], rows[to_y[0, to_x[0]] == rows]]
@@ -112,7 +110,7 @@ def learn(runs: Runs, to_y: Tensor, to_x: Tensor, mutual: bool, generator: torch
         part[torch.randperm(len(part), generator=generator, device=part.device)][:n]
         for part in parts
     ]
-    for low in range(0, max(1, n - BATCH + 1), BATCH):  # a last part of a batch is left out
+    for low in range(0, max(1, n - BATCH + 1), BATCH):  # an incomplete last batch is left out
         loss = runs.x.new_zeros(())
         for points, others, T, back, order, to in (
             (runs.x, runs.y, T_x, T_y, orders[0], to_y),
@@ -129,78 +127,79 @@ def learn(runs: Runs, to_y: Tensor, to_x: Tensor, mutual: bool, generator: torch
 
 
 def iterate(runs: Runs, epochs: int, generator: torch.Generator, mutual: bool = False) -> Runs:
-    """Match and learn, some epochs of it."""
+    """Match and learn for some epochs."""
     for _ in range(epochs):
         to_y, to_x, _ = match(runs)
         runs = learn(runs, to_y, to_x, mutual, generator)
     return runs
 
 
-def match_axes(x: Tensor, y: Tensor, epochs: int, generator: torch.Generator) -> list[Tensor]:
-    """Matches of the best of many runs on the principal axes, whose signs are drawn by lot.
+def match_axes(
+    x: Tensor, y: Tensor, epochs: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Match words on the principal axes with random signs; return the best of many runs.
 
     Args:
         x: Source words on their principal axes, ``(n, k)``.
         y: Target words on theirs, ``(n, k)``.
-        epochs: Of each run.
-        generator: Source of the signs and of the order.
+        epochs: Number of epochs of each run.
+        generator: Source of randomness, for the signs and the order of words.
 
     Returns:
-        As the first two of :func:`match`, for the one run with the least distance.
+        The first two results of :func:`match` for the run with the least distance, ``(1, n)`` each.
     """
-    best, least, k = [], torch.inf, x.shape[1]
+    found, k = [], x.shape[1]
     for low in tqdm(range(0, RESTARTS, TOGETHER), desc="restarts", disable=None):
         count = min(TOGETHER, RESTARTS - low)
         signs = 2.0 * torch.randint(2, (count, 1, k), generator=generator, device=x.device) - 1
         eye = torch.eye(k, device=x.device).repeat(count, 1, 1)
         start = Runs(x * signs, y.repeat(count, 1, 1), eye, eye)
         to_y, to_x, errors = match(iterate(start, epochs, generator))
-        if float(errors.min()) < least:
-            least, run = float(errors.min()), int(errors.argmin())
-            best = [to_y[run : run + 1], to_x[run : run + 1]]
-    return best
+        run = int(errors.argmin())
+        found.append((float(errors[run]), to_y[run : run + 1], to_x[run : run + 1]))
+    _, best_y, best_x = min(found, key=lambda match: match[0])
+    return best_y, best_x
 
 
 def fit(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
-    """Mini-batch cycle iterative closest points (Hoshen and Wolf 2018, Section 3).
+    """Fit Non-Adv: mini-batch cycle iterative closest points (Hoshen and Wolf 2018, Section 3).
 
     Defaults, all of the released code: 100 runs of 100 epochs on 25 principal axes of the 5,000
-    most frequent words, each from the identity with the signs of the axes drawn by lot; the run
-    with the least distance hands its matches to 50 epochs in the full space, from the identity;
-    then 50 epochs on 7,500 words with reciprocal pairs only. In an epoch words are matched once,
-    then Adam at 0.01, betas 0.5 and 0.999, batch 128, fits both maps, cycle weight 0.01.
+    most frequent words, each from the identity with random signs of the axes; 50 epochs in the
+    full space, from the identity and the matches of the run with the least distance; then 50
+    epochs on 7,500 words with reciprocal pairs only. In an epoch words are matched once, then
+    Adam at 0.01, betas 0.5 and 0.999, batch 128, fits both maps, cycle weight 0.01.
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; ``recipe``
-            ``laptop`` has 1,500 words and 20 epochs on the axes, holds their matches for 7, then
-            has 15 and 10 epochs instead.
-        rounds: Of refinement, 5 for Non-Adv (R), unless ``config.refinements`` says otherwise.
+        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; the recipe
+            ``laptop`` has 1,500 words and 20 epochs on the axes, keeps their matches for 7 epochs,
+            then has 15 and 10 epochs instead.
+        rounds: Default number of refinements; 5 for Non-Adv (R).
 
     Note:
         The released code leaves vectors as they are, but standardises each word before it finds the
-        principal axes; here they have the pair's normalisation, and unit length at the axes. Its
-        signs vary because its principal axes come from a randomised algorithm. Its weight decay
-        of 1e-5, which it adds to gradients as a constant, is left out.
+        principal axes; here they have the pair's normalisation, and unit length for the axes. In
+        the released code the signs vary because a randomised algorithm finds the axes. Its weight
+        decay of 1e-5, which it adds to gradients as a constant, is left out.
     """
     require_words(pair, "non-adv")
     size = SIZES.of(config)
-    generator, eye = (
-        make_generator(config.seed, pair.x.device),
-        torch.eye(pair.src.dim, device=pair.x.device)[None],
-    )
+    generator = make_generator(config.seed, pair.x.device)
+    eye = torch.eye(pair.src.dim, device=pair.x.device)[None]
 
-    def sides(words: int) -> list[Tensor]:
-        return [side[None, : min(words, len(pair.x), len(pair.y))] for side in (pair.x, pair.y)]
+    def start(words: int, T_x: Tensor, T_y: Tensor) -> Runs:
+        n = min(words, len(pair.x), len(pair.y))
+        return Runs(pair.x[None, :n], pair.y[None, :n], T_x, T_y)
 
     n = min(size.axes_words, len(pair.x), len(pair.y))
-    axes = [principal(side[0])[:n] for side in sides(size.words)]
-    found = match_axes(*axes, size.axes_epochs, generator)
-    runs = Runs(*sides(n), eye, eye)
+    x, y, *_ = start(size.words, eye, eye)
+    to_y, to_x = match_axes(principal(x[0])[:n], principal(y[0])[:n], size.axes_epochs, generator)
+    runs = start(n, eye, eye)
     for _ in range(size.held_epochs):
-        runs = learn(runs, *found, False, generator)
-    runs = iterate(Runs(*sides(size.words), runs.T_x, runs.T_y), size.epochs, generator)
-    runs = Runs(*sides(size.last_words), runs.T_x, runs.T_y)
+        runs = learn(runs, to_y, to_x, False, generator)
+    runs = iterate(start(size.words, runs.T_x, runs.T_y), size.epochs, generator)
+    runs = start(size.last_words, runs.T_x, runs.T_y)
     runs = iterate(runs, size.last_epochs, generator, mutual=True)
     rounds = rounds if config.refinements < 0 else config.refinements
     if rounds:

@@ -1,6 +1,6 @@
 """Procrustes on a train lexicon, or on identical words, with refinement (Conneau et al. 2018).
 
-It assumes that a rotation relates the two spaces, and that pairs of words say which.
+It assumes that a rotation relates the two spaces, and that word pairs determine it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def fit(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
 
     Args:
         pair: Two spaces with a train lexicon.
-        config: ``refinements`` says how often to refine; -1 leaves it to ``rounds``.
-        rounds: Refinements by default; Conneau et al. (2018) have 5.
+        config: ``refinements`` is the number of refinements; -1 means ``rounds``.
+        rounds: Default number of refinements; 5 in Conneau et al. (2018).
     """
     rounds = rounds if config.refinements < 0 else config.refinements
     if pair.train is None or pair.train_back is None:
@@ -29,7 +29,8 @@ def fit(pair: Pair, config: Config, rounds: int = 0) -> Mapping:
     for side, rows in ((pair, pair.train), (pair.swap(), pair.train_back)):
         W = procrustes(side.x[rows[:, 0]], side.y[rows[:, 1]])
         maps.append(refine(side.x, side.y, W, rounds, **config.refinement))
-    return Mapping.of(*maps, pair, config)
+    W_xy, W_yx = maps
+    return Mapping.of(W_xy, W_yx, pair, config)
 
 
 def fit_identical(pair: Pair, config: Config) -> Mapping:

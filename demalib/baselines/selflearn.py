@@ -1,7 +1,7 @@
-"""Robust self-learning: map and dictionary improve each other, shaken by chance (SL-unsup, -ID).
+"""Robust self-learning: map and stochastic dictionary improve each other (SL-unsup, SL-unsup-ID).
 
 It assumes that translations have similar similarities to the other words of their own language,
-or, for SL-unsup-ID, that words spelled alike are translations.
+or, for SL-unsup-ID, that identical words are translations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from demalib.procrustes import procrustes
 from demalib.retrieval import csls_, mean_top_cosine
 from demalib.tiles import iter_products
 
-START_WORDS = 4000  # whose similarities are compared, released code
+START_WORDS = 4000  # words whose similarities are compared, released code
 WORDS = 20_000  # vocabulary cut-off of the last dictionary, Section 3.3
 KEEP, GROWTH = 0.1, 2.0  # p of the stochastic dictionary, and its factor, Section 3.3
 THRESHOLD = 1e-6  # least gain of the mean similarity, Section 3.3
@@ -29,7 +29,7 @@ WIDEN = 2  # rounds over all WORDS after the stochastic ones; ours, see the Note
 
 
 class Size(NamedTuple):
-    """What the recipe decides."""
+    """Settings that the recipe decides."""
 
     words: int  # vocabulary cut-off of the stochastic dictionaries
     patience: int  # rounds without gain before p grows
@@ -42,7 +42,7 @@ SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
 def similarity_profiles(side: Tensor) -> Tensor:
-    r"""Sorted rows of :math:`\sqrt{X X^T}`, then unit, center, unit (Section 3.2), ``(n, n)``."""
+    r"""Sort the rows of :math:`\sqrt{X X^T}`, then unit, center, unit (Section 3.2), ``(n, n)``."""
     white, _ = whitening(side.double())
     root = side @ white.to(side) @ side.T  # (n, n): U S U^T for X = U S V^T
     rows = normalize(root.sort(dim=1).values, dim=1)
@@ -50,32 +50,32 @@ def similarity_profiles(side: Tensor) -> Tensor:
 
 
 def start_dictionary(pair: Pair, knn: int) -> Tensor:
-    """Best partners by profile under CSLS, of both sides, ``(2 n, 2)``."""
+    """Pair words of both sides by their profiles under CSLS, ``(2 n, 2)``."""
     n = min(START_WORDS, len(pair.x), len(pair.y))
-    profiles = (similarity_profiles(side[:n]) for side in (pair.x, pair.y))
-    return chance_dictionary(*profiles, 1.0, knn)[0]
+    src, tgt = similarity_profiles(pair.x[:n]), similarity_profiles(pair.y[:n])
+    return stochastic_dictionary(src, tgt, 1.0, knn)[0]
 
 
-def chance_dictionary(
+def stochastic_dictionary(
     mapped: Tensor,
     targets: Tensor,
     keep: float,
     knn: int,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, float]:
-    """Best CSLS partners of both sides, when each score is seen with probability ``keep``.
+    """Find the best CSLS partners of both sides; each score is kept with probability ``keep``.
 
     Args:
         mapped: Unit source vectors in the target space, ``(n, d)``.
         targets: Unit target vectors, ``(m, d)``.
-        keep: The probability p; each direction draws its own chances.
+        keep: The probability p; each direction drops its own scores.
         knn: Neighbours k of CSLS.
-        generator: Source of the chances; none are drawn if ``keep`` is 1.
+        generator: Source of randomness; unused if ``keep`` is 1.
 
     Returns:
-        Row numbers, ``(n + m, 2)``, which have a pair twice if it is the best of both sides
-        (Section 3.3 concatenates the two directions), and the objective: the mean cosine to the
-        nearest neighbour, which chance does not touch, averaged over both directions.
+        Row numbers, ``(n + m, 2)``, with a pair twice if it is the best of both sides (Section
+        3.3 concatenates the two directions), and the objective: the mean cosine to the nearest
+        neighbour over all scores, averaged over both directions.
     """
     n, m = len(mapped), len(targets)
     r_tgt, r_src = mean_top_cosine(mapped, targets, knn), mean_top_cosine(targets, mapped, knn)
@@ -98,7 +98,7 @@ def chance_dictionary(
 
 
 def _drop(scores: Tensor, keep: float, generator: torch.Generator | None) -> Tensor:
-    """The scores, most of them out of sight; 16 random bits each are enough, and fast."""
+    """Set scores to -inf with probability 1 - ``keep``; 16 random bits each are enough."""
     if keep >= 1:
         return scores
     draws = torch.empty(scores.shape, dtype=torch.int16, device=scores.device).random_(
@@ -108,13 +108,13 @@ def _drop(scores: Tensor, keep: float, generator: torch.Generator | None) -> Ten
 
 
 def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
-    """Alternate Procrustes and dictionary; p doubles whenever the objective stands still."""
+    """Alternate Procrustes and dictionary; double p whenever the objective stops rising."""
     size = SIZES.of(config)
     generator = make_generator(config.seed, pair.x.device)
     keep, best, idle, spent = KEEP, -torch.inf, 0, 0
     while True:
         mapped, targets = _mapped(pair, found, size.words)
-        found, objective = chance_dictionary(mapped, targets, keep, config.knn, generator)
+        found, objective = stochastic_dictionary(mapped, targets, keep, config.knn, generator)
         spent, idle = spent + 1, 0 if objective >= best + THRESHOLD else idle + 1
         best = max(best, objective)
         if idle >= size.patience or spent >= size.rounds:
@@ -122,18 +122,19 @@ def self_learn(pair: Pair, found: Tensor, config: Config) -> Tensor:
                 break
             keep, idle, spent = min(1.0, GROWTH * keep), 0, 0
     for _ in range(WIDEN):
-        found, _ = chance_dictionary(*_mapped(pair, found, WORDS), 1.0, config.knn)
+        mapped, targets = _mapped(pair, found, WORDS)
+        found, _ = stochastic_dictionary(mapped, targets, 1.0, config.knn)
     return found
 
 
 def _mapped(pair: Pair, found: Tensor, words: int) -> tuple[Tensor, Tensor]:
-    """Unit vectors of the most frequent words, the source's under the dictionary's Procrustes."""
+    """Return unit vectors of frequent words, the source mapped by Procrustes on the dictionary."""
     W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
     return normalize(pair.x[:words] @ W, dim=1), normalize(pair.y[:words], dim=1)
 
 
-def spaces(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Symmetric re-weighting: the maps of both sides into the common space, each ``(d, d)``.
+def projections(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Compute the maps of both sides into the common space, symmetrically re-weighted, ``(d, d)``.
 
     With whitening :math:`W_x, W_y` and :math:`W_x A^T B W_y = U S V^T`, after de-whitening,
 
@@ -150,36 +151,35 @@ def spaces(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    r"""SL-unsup: robust self-learning without any hint (Artetxe et al. 2018b, Section 3).
+    r"""Fit SL-unsup: robust self-learning without hints (Artetxe et al. 2018b, Section 3).
 
     Defaults: normalisation unit, center, unit (Section 3.1); start from the sorted similarities
-    (3.2) of 4,000 words (released code); stochastic dictionaries with p = 0.1, doubled after 50 rounds without a
-    gain of 1e-6, cut-off 20,000 words, CSLS with k = 10, both directions (3.3); symmetric
-    re-weighting at the end (3.4), with whitening and de-whitening (released code).
+    (3.2) of 4,000 words (released code); stochastic dictionaries with p = 0.1, doubled after 50
+    rounds without a gain of 1e-6, cut-off 20,000 words, CSLS with k = 10, both directions (3.3);
+    symmetric re-weighting at the end (3.4), with whitening and de-whitening (released code).
 
     Args:
         pair: Two spaces.
-        config: ``seed``, ``knn``; ``recipe`` ``laptop`` has 3,000 words, 10 rounds
-            of patience and at most 20 rounds at one p instead.
+        config: ``seed``, ``knn``; the recipe ``laptop`` has 3,000 words, 10 rounds of patience
+            and at most 20 rounds at one p instead.
 
     Note:
         Published sizes take hours on a CPU (released code's own notes). After the laptop's
-        stochastic rounds, two more take in all 20,000 words. A dropped score never wins, where
-        the released code sets it to 0.
+        stochastic rounds, two more use all 20,000 words. A dropped score never wins here; the
+        released code sets it to 0.
     """
     require_words(pair, "sl-unsup")
     return _finish(pair, start_dictionary(pair, config.knn), config)
 
 
 def fit_identical(pair: Pair, config: Config) -> Mapping:
-    """SL-unsup-ID: the same, started from all identical words (released code); see :func:`fit`."""
+    """Fit SL-unsup-ID: as :func:`fit`, but start from all identical words (released code)."""
     require_words(pair, "sl-unsup-id")
     return _finish(pair, torch.from_numpy(pair.require_identical().copy()), config)
 
 
 def _finish(pair: Pair, found: Tensor, config: Config) -> Mapping:
     found = self_learn(pair, found, config)
-    P_x, P_y = (
-        P.float() for P in spaces(pair.x[found[:, 0]].double(), pair.y[found[:, 1]].double())
-    )
+    P_x, P_y = projections(pair.x[found[:, 0]].double(), pair.y[found[:, 1]].double())
+    P_x, P_y = P_x.float(), P_y.float()
     return Mapping.of(P_x, P_y, pair, config, P_y=P_y, P_x=P_x)

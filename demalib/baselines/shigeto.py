@@ -1,7 +1,7 @@
 """Ridge regression from the target to the source space (Shigeto et al. 2015).
 
-It assumes that hubs arise because regression shrinks what it maps: let it be the candidates that
-shrink, not the queries, and hubs become rare.
+It assumes that hubs arise because regression shrinks what it maps: if the candidates shrink
+instead of the queries, hubs become rare.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from demalib.baselines.shared import Projections, fit_both_ways, train_vectors
+from demalib.baselines.shared import Projections, fit_both_directions, train_vectors
 from demalib.config import Config
 from demalib.pair import Mapping, Pair
 
@@ -19,15 +19,15 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 def ridge(b: Tensor, a: Tensor) -> Tensor:
-    r"""Ridge regression of a on b, ``(d, d)``: :math:`M = (B^TB + \lambda I)^{-1} B^TA`.
+    r"""Solve ridge regression of a on b, ``(d, d)``: :math:`M = (B^TB + \lambda I)^{-1} B^TA`.
 
-    Of the candidates for :math:`\lambda` the one with the least squared error on left-out pairs is
-    taken. Leaving out pair i changes its residual to :math:`r_i / (1 - h_i)`, where
+    The :math:`\lambda` is the candidate with the least squared error on left-out pairs. Leaving out
+    pair i changes its residual to :math:`r_i / (1 - h_i)`, where
     :math:`h_i = b_i (B^TB + \lambda I)^{-1} b_i^T`, so no refit is needed.
 
     Args:
-        b: What is mapped, ``(n, d)``.
-        a: Where it should land, ``(n, d)``.
+        b: Vectors to map, ``(n, d)``.
+        a: Their targets, ``(n, d)``.
     """
     e, Q = torch.linalg.eigh(b.T @ b)
     z = b @ Q  # (n, d), b in the eigenbasis
@@ -42,11 +42,11 @@ def ridge(b: Tensor, a: Tensor) -> Tensor:
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    r"""Reverse ridge regression (Shigeto et al. 2015), one map per direction.
+    r"""Fit reverse ridge regression (Shigeto et al. 2015), one map per direction.
 
     Defaults: lambda by leave-one-out error on the lexicon, out of six values (the paper tunes it
     on train data); all pairs of the lexicon; no normalisation, nearest neighbour (the rerun in the
-    released code of Artetxe et al. 2018a), which the table asks for.
+    released code of Artetxe et al. 2018a), both set in :data:`demalib.SOLVERS`.
 
     Args:
         pair: Two spaces with a train lexicon.
@@ -61,4 +61,4 @@ def fit(pair: Pair, config: Config) -> Mapping:
         a, b = train_vectors(side, "shigeto")
         return torch.eye(side.src.dim, device=b.device), ridge(b, a)
 
-    return fit_both_ways(pair, config, fit_one)
+    return fit_both_directions(pair, config, fit_one)

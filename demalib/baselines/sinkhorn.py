@@ -1,7 +1,7 @@
-"""Minimise the Sinkhorn distance between mapped words and words, both ways, with back-translation.
+"""Sinkhorn distance between mapped words and words, in both directions, with back-translation.
 
-It assumes that translations are what an optimal transport between the two clouds of words pairs
-up, once a map that is undone by its own transpose has brought them together.
+It assumes that the optimal transport between the two clouds of words pairs translations, once a
+map that its own transpose inverts has brought the clouds together.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ CYCLE_WEIGHT = 0.1  # of back-translation, released code
 RATE = 5e-4  # RMSProp, of the map under the Sinkhorn distance and of the critics, released code
 WARM_RATE = 5e-3  # RMSProp, of the map against the critics, released code
 HIDDEN, NOISE, PENALTY, CRITIC_STEPS = 500, 0.5, 10.0, 5  # of the critics, released code
-LEAST_GAIN = 1e-5  # of the loss, for early stopping, released code
+LEAST_GAIN = 1e-5  # in the loss, for early stopping, released code
 EXPONENT = 40.0  # kernels stay above exp(-40): neither they nor products of them are subnormal
 
 
 class Size(NamedTuple):
-    """What the recipe decides."""
+    """Settings that the recipe decides."""
 
-    words: int  # the most frequent ones
+    words: int  # most frequent words
     batch: int
     warm: int  # steps against the critics
     steps: int  # steps under the Sinkhorn distance
-    patience: int  # of these without gain before stopping
+    patience: int  # such steps without gain before stopping
 
 
 PUBLISHED = Size(10_000, 2048, 2000, 22_000, 4000)  # released code and its example
@@ -45,20 +45,20 @@ SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
 def transport(cost: Tensor, sharpness: float, iterations: int) -> Tensor:
-    r"""The entropic transport plan between uniform weights, by Sinkhorn's iteration.
+    r"""Compute the entropic transport plan between uniform weights by Sinkhorn's iteration.
 
     :math:`P = \mathrm{diag}(u) K \mathrm{diag}(v)` with :math:`K = e^{-\lambda C}`.
 
     Args:
         cost: C, ``(n, m)``; gradients flow through the iterations.
         sharpness: :math:`\lambda`, the inverse of the entropy's weight.
-        iterations: How often u and v are rescaled.
+        iterations: Number of times that u and v are rescaled.
 
     Returns:
-        The plan, ``(n, m)``, whose numbers sum to 1.
+        The plan, ``(n, m)``, which sums to 1.
     """
     n, m = cost.shape
-    low = cost.detach().amin(dim=1, keepdim=True)  # any shift of a row is taken up by u
+    low = cost.detach().amin(dim=1, keepdim=True)  # u absorbs any shift of a row
     kernel = (sharpness * (low - cost)).clamp(min=-EXPONENT).exp()
     v = cost.new_full((m,), 1 / m)
     for _ in range(iterations):
@@ -68,20 +68,20 @@ def transport(cost: Tensor, sharpness: float, iterations: int) -> Tensor:
 
 
 def sinkhorn_distance(a: Tensor, b: Tensor) -> Tensor:
-    r"""Transport cost between two batches, for the cost :math:`\sqrt{2 - 2\cos}`, a number."""
+    r"""Compute the transport cost between two batches, for the cost :math:`\sqrt{2 - 2\cos}`."""
     cosine = normalize(a, dim=1) @ normalize(b, dim=1).T
     cost = (2 - 2 * cosine).clamp(min=1e-6).sqrt()
     return (transport(cost, SHARPNESS, ITERATIONS) * cost).sum()
 
 
 def cycle_loss(x: Tensor, y: Tensor, W: Tensor) -> Tensor:
-    """Back-translation: how far words are from themselves after a map and its transpose."""
+    """Measure how far words are from themselves after a map and its transpose: back-translation."""
     back_x, back_y = x @ W @ W.T, y @ W.T @ W
     return 2 - cosine_similarity(x, back_x).mean() - cosine_similarity(y, back_y).mean()
 
 
 def draw(sides: list[Tensor], batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A batch of source words and one of target words, each ``(B, d)``."""
+    """Draw a batch of source words and one of target words, each ``(B, d)``."""
     n = min(batch, *map(len, sides))
     x, y = (
         side[torch.randperm(len(side), generator=generator, device=side.device)[:n]]
@@ -91,7 +91,7 @@ def draw(sides: list[Tensor], batch: int, generator: torch.Generator) -> tuple[T
 
 
 def score(critic: list[torch.nn.Linear], points: Tensor, generator: torch.Generator) -> Tensor:
-    """A critic's opinion of points, high for real words, ``(B,)``; each number gets some noise."""
+    """Score points with a critic, high for real words, ``(B,)``; each coordinate gets noise."""
     noise = 1 + NOISE * torch.randn(points.shape, generator=generator, device=points.device)
     return critic[1](torch.tanh(critic[0](points * noise)))[:, 0]
 
@@ -99,7 +99,7 @@ def score(critic: list[torch.nn.Linear], points: Tensor, generator: torch.Genera
 def critic_loss(
     critic: list[torch.nn.Linear], real: Tensor, fake: Tensor, generator: torch.Generator
 ) -> Tensor:
-    """The Wasserstein critic's loss with gradient penalty, for batches ``(B, d)`` of one space."""
+    """Compute the Wasserstein critic's loss with gradient penalty, for batches ``(B, d)``."""
     share = torch.rand(len(real), 1, generator=generator, device=real.device)
     between = (share * real + (1 - share) * fake).requires_grad_()
     total = score(critic, between, generator).sum()
@@ -109,7 +109,7 @@ def critic_loss(
 
 
 def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
-    """One step down; the loss before it."""
+    """Take one descent step; return the loss before it."""
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -117,7 +117,7 @@ def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
 
 
 def warm_up(sides: list[Tensor], W: Tensor, size: Size, generator: torch.Generator) -> None:
-    """Bring ``W``, in place, to where transport can begin: a Wasserstein GAN in both spaces."""
+    """Train ``W``, in place, with a Wasserstein GAN in both spaces, so that transport can begin."""
     critics = [seeded_layers((len(W), HIDDEN, 1), generator) for _ in range(2)]
     weights = [w for critic in critics for layer in critic for w in layer.parameters()]
     judges, mover = torch.optim.RMSprop(weights, RATE), torch.optim.RMSprop([W], WARM_RATE)
@@ -132,26 +132,26 @@ def warm_up(sides: list[Tensor], W: Tensor, size: Size, generator: torch.Generat
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    r"""Sinkhorn distance and back-translation (Xu et al. 2018, Section 3).
+    r"""Minimise the Sinkhorn distance and back-translation (Xu et al. 2018, Section 3).
 
-    The map W and its transpose are learned at once: the mean Sinkhorn distance of both
-    directions plus 0.1 times back-translation, after a warm-up that puts a Wasserstein GAN in
-    the distance's place. Defaults, all of the released code: W starts as
-    a random orthogonal matrix; cost :math:`\sqrt{2 - 2\cos}`, lambda 10, 20 iterations; 10,000
-    words, batch 2,048; RMSProp at 5e-4, early stopping after 4,000 steps without a gain of 1e-5;
-    warm-up of 2,000 steps at 5e-3 against critics of one hidden layer of 500 tanh units,
-    multiplicative noise 0.5, gradient penalty 10, 5 critic steps a step.
+    The map W and its transpose are learned together: the loss is the mean Sinkhorn distance of both
+    directions plus 0.1 times back-translation; in a warm-up, a Wasserstein GAN replaces the
+    distance. Defaults, all of the released code: W starts as a random orthogonal matrix; cost
+    :math:`\sqrt{2 - 2\cos}`, lambda 10, 20 iterations; 10,000 words, batch 2,048; RMSProp at 5e-4,
+    early stopping after 4,000 steps without a gain of 1e-5; warm-up of 2,000 steps at 5e-3 against
+    critics of one hidden layer of 500 tanh units, multiplicative noise 0.5, gradient penalty 10, 5
+    critic steps per step.
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``recipe`` ``laptop`` has batches of 256, 100 steps of warm-up and 1,000
-            steps instead.
+        config: ``seed``; the recipe ``laptop`` has batches of 256, 100 steps of warm-up and
+            1,000 steps instead.
 
     Note:
         The released code standardises each dimension; here the pair's own normalisation, which
         centers it, is followed by a common scale to unit variance, so that cosines in the target
-        space are the method's own. An epoch of that code counts as a step here. Its row retrieves
-        by cosine.
+        space are those of the method. An epoch of that code is a step here. The paper's row
+        retrieves by cosine.
     """
     require_words(pair, "sinkhorn")
     size = SIZES.of(config)

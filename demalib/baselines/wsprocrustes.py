@@ -1,4 +1,4 @@
-"""Wasserstein-Procrustes: transport words and rotate the space in turn, WS-Procrustes (R).
+"""Wasserstein-Procrustes: alternate transport of words and rotation, WS-Procrustes (R).
 
 It assumes that the words of one language, rotated, are the words of the other in another order.
 """
@@ -20,17 +20,17 @@ from demalib.procrustes import orthogonal_factor, procrustes, refine
 
 ENTROPY = 0.05  # weight of the entropy in every transport problem, released code
 SWEEPS = 100  # most iterations of a transport problem; released code stops at an error of 1e-3
-WORDS = 20_000  # the most frequent ones, released code
+WORDS = 20_000  # most frequent words, released code
 EPOCHS, BATCH, RATE = 5, 500, 500.0  # batch doubles each epoch; step RATE / batch, released code
 REFINEMENTS = 5  # released code
 
 
 class Size(NamedTuple):
-    """What the recipe decides."""
+    """Settings that the recipe decides."""
 
-    start_words: int  # the most frequent ones, for the convex start
+    start_words: int  # most frequent words, for the convex start
     start_rounds: int  # of Frank-Wolfe
-    steps: int  # in the first epoch; a quarter of it in each further one
+    steps: int  # in the first epoch; each further epoch has a quarter of the last
 
 
 PUBLISHED = Size(2500, 100, 5000)  # released code
@@ -39,13 +39,13 @@ SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
 def root_spectrum(side: Tensor) -> Tensor:
-    r"""The words with the square root of their singular values, :math:`U S^{1/2} V^T`."""
+    r"""Replace singular values by their square roots: :math:`U S^{1/2} V^T`."""
     u, s, vt = torch.linalg.svd(side, full_matrices=False)
     return (u * s.sqrt()) @ vt
 
 
 def assign(cost: Tensor) -> Tensor:
-    """The soft matching of least cost, ``(n, n)``, whose rows and columns sum to 1."""
+    """Compute the soft matching of least cost, ``(n, n)``; rows and columns sum to 1."""
     return len(cost) * transport(cost, 1 / ENTROPY, SWEEPS)
 
 
@@ -54,12 +54,12 @@ def convex_start(x: Tensor, y: Tensor, rounds: int) -> Tensor:
 
     Frank-Wolfe minimises :math:`\|K_X P - P K_Y\|_F^2` over doubly stochastic P, the convex
     relaxation of the quadratic assignment problem; K is a Gram matrix of low rank, so that no
-    product of two ``(n, n)`` matrices is ever taken.
+    product of two ``(n, n)`` matrices is needed.
 
     Args:
         x: Source words, ``(n, d)``.
         y: Target words, ``(n, d)``.
-        rounds: Of Frank-Wolfe, with the step 2 / (2 + t).
+        rounds: Number of Frank-Wolfe rounds, with the step 2 / (2 + t).
 
     Returns:
         The rotation, ``(d, d)``, that fits the matching.
@@ -77,24 +77,25 @@ def convex_start(x: Tensor, y: Tensor, rounds: int) -> Tensor:
 
 
 def step(x: Tensor, y: Tensor, W: Tensor, rate: float) -> Tensor:
-    """Transport one batch, ``(n, d)`` each, then rotate along its gradient (Algorithm 1)."""
+    """Transport one batch, ``(n, d)`` each, then step along the gradient (Algorithm 1)."""
     mapped = x @ W
     return orthogonal_factor(W + rate * (x.T @ (assign(-mapped @ y.T) @ y)))
 
 
 def fit(pair: Pair, config: Config) -> Mapping:
-    """Wasserstein-Procrustes with its convex start, then refinement (Grave et al. 2018).
+    """Fit Wasserstein-Procrustes with its convex start, then refine (Grave et al. 2018).
 
     Defaults: normalisation unit, center, unit (released code); entropy 0.05; start by 100 rounds
     of Frank-Wolfe on 2,500 words whose singular values are square-rooted (released code); then
-    Algorithm 1 on the 20,000 most frequent words: 5 epochs of 5,000 steps, then a quarter of the
-    steps each, in batches of 500, doubled each epoch, step size 500 over the batch (released
-    code); 5 refinements (released code) with mutual CSLS neighbours.
+    Algorithm 1 on the 20,000 most frequent words: 5 epochs, the first of 5,000 steps in batches of
+    500; each further epoch has a quarter of the steps and twice the batch, step size 500 over the
+    batch (released code); 5 refinements (released code) with mutual CSLS neighbours.
 
     Args:
         pair: Two spaces.
-        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; ``recipe``
-            ``laptop`` has 1,000 words and 50 rounds at the start, and 500 steps first instead.
+        config: ``seed``; ``refinements``, ``dictionary``, ``max_rank`` and ``knn``; the recipe
+            ``laptop`` has 1,000 words and 50 rounds at the start, and 500 steps in the first epoch
+            instead.
 
     Note:
         Every transport problem gets 100 iterations of Sinkhorn, where the released code iterates

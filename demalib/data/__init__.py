@@ -1,1 +1,1 @@
-"""Vectors, dictionaries and maps on disk and in the registry: readers, writers, cache, downloads."""
+"""Vectors, dictionaries and maps: readers, writers, cache and downloads."""

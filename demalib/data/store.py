@@ -1,7 +1,7 @@
-"""Embeddings from files and back: cleaned on the way in, and cached.
+"""Embeddings from files, cleaned and cached, and back to files.
 
-``read_vectors`` takes a file of any format, applies one stated clean-up policy and keeps the
-parsed result in the cache, from where it is memory-mapped the next time.
+``read_vectors`` takes a file of any format, applies one stated clean-up policy and caches the
+parsed result, which is memory-mapped the next time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from demalib.data.text import Block, write_vec
 from demalib.embedding import Embedding, Normalisation, Policy
 from demalib.errors import DataError
 
-PARSER_VERSION = 1  # raise it when a reader or the policy changes what comes out
+PARSER_VERSION = 1  # increase it when a reader or the policy changes its output
 
 
 def read_vectors(path: str | Path, policy: Policy = Policy(), lang: str = "") -> Embedding:
     """Read a vector file through the cache.
 
     Args:
-        path: A file that :func:`demalib.data.binary.read_blocks` knows.
+        path: A file of any format that :func:`demalib.data.binary.read_blocks` reads.
         policy: The clean-up; part of the cache key, like the file's content.
-        lang: Language code; the file's name without ending if left out.
+        lang: Language code; by default the file's name up to its first dot.
 
     Returns:
         The cleaned embedding, not normalised, memory-mapped from the cache.
@@ -45,26 +45,26 @@ def read_vectors(path: str | Path, policy: Policy = Policy(), lang: str = "") ->
 def cached(
     blocks_of: Callable[[], Iterable[Block]], policy: Policy, lang: str, path: Path
 ) -> Embedding:
-    """Clean the blocks of ``blocks_of()``, which come from ``path``, and keep the result."""
+    """Clean the blocks that ``blocks_of()`` reads from ``path``, and cache the result."""
     check_file(path)
     options = json.dumps([PARSER_VERSION, digest(path), path.suffix, asdict(policy)])
     folder = cache_dir() / "vectors" / hashlib.sha256(options.encode()).hexdigest()[:32]
     embedding = _open_cached(folder, lang)
     if embedding is None:
         try:
-            with path_lock(folder):  # a machine's other processes wait, and need not parse
+            with path_lock(folder):  # other processes wait instead of parsing too
                 if (embedding := _open_cached(folder, lang)) is None:
                     shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, if any
                     build_folder(folder, lambda aside: _store(blocks_of(), policy, aside, path))
                     embedding = _open_cached(folder, lang)
         except OSError as error:
-            text = f"{cache_dir()}: cannot cache parsed vectors ({error}); reading without"
+            text = f"{cache_dir()}: cannot cache parsed vectors ({error}); going on without"
             warnings.warn(text, stacklevel=3)
     return embedding or _collect(blocks_of(), policy, lang, path)
 
 
 def clean(blocks: Iterable[Block], policy: Policy, report: Counter) -> Iterator[Block]:
-    """Apply the policy to a stream of blocks; ``report`` is filled on the way."""
+    """Apply the policy to a stream of blocks; count its effects in ``report``."""
     seen: set[str] = set()
     for block in blocks:
         rows, words = [], []
@@ -91,14 +91,16 @@ def clean(blocks: Iterable[Block], policy: Policy, report: Counter) -> Iterator[
 
 def _nothing_left(report: Counter, path: Path) -> DataError:
     return DataError(
-        f"{path}: of {report['read']:,} words none is left after the clean-up "
-        f"({dict(report)}); is it a vector file, or is tokens='all' meant?"
+        f"{path}: none of {report['read']:,} words is left after the clean-up "
+        f"({dict(report)}); is it a vector file, or did you mean tokens='all'?"
     )
 
 
 def _store(blocks: Iterable[Block], policy: Policy, folder: Path, path: Path) -> None:
-    """Write blocks as they come: the whole matrix is never in memory."""
-    dim, counts, report = 0, [], Counter()
+    """Write blocks as they arrive; the whole matrix is never in memory."""
+    dim = 0
+    counts: list[np.ndarray] = []
+    report: Counter = Counter()
     with (
         open(folder / "vectors.f32", "wb") as matrix,
         open(folder / "words.txt", "w", encoding="utf-8", newline="\n") as lines,
@@ -117,7 +119,7 @@ def _store(blocks: Iterable[Block], policy: Policy, folder: Path, path: Path) ->
 
 
 def _open_cached(folder: Path, lang: str) -> Embedding | None:
-    """The cached embedding, or None where there is none or it is damaged."""
+    """Open the cached embedding; return None if it is missing or damaged."""
     try:
         meta = json.loads((folder / "meta.json").read_text())
         words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
@@ -129,12 +131,12 @@ def _open_cached(folder: Path, lang: str) -> Embedding | None:
         has_counts = (folder / "counts.npy").exists()
         counts = np.load(folder / "counts.npy", allow_pickle=False) if has_counts else None
         return Embedding(words, np.asarray(vectors), lang, counts, report=meta["report"])
-    except Exception:  # whatever damage leads to: it is built again
+    except Exception:  # whatever the damage is, the entry is built again
         return None
 
 
 def _collect(blocks: Iterable[Block], policy: Policy, lang: str, path: Path) -> Embedding:
-    """Without a cache: the blocks joined in memory."""
+    """Join the blocks in memory, without a cache."""
     report: Counter = Counter()
     kept = list(clean(blocks, policy, report))
     if not report["kept"]:
@@ -164,7 +166,7 @@ def save_embedding(path: str | Path, embedding: Embedding) -> None:
 
 
 def load_embedding(path: str | Path) -> Embedding:
-    """Read back what :func:`save_embedding` wrote as ``.npz``, normalisation included."""
+    """Read what :func:`save_embedding` wrote as ``.npz``, normalisation included."""
     data = load_npz(path)
     norm = Normalisation(tuple(data.get("steps", ())), tuple(data.get("means", ())))
     return Embedding(

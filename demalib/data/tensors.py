@@ -1,4 +1,4 @@
-"""Maps on disk: ``.safetensors`` files, whole or not at all."""
+"""Maps on disk: ``.safetensors`` files, written atomically."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ MAPS = ("W_xy", "W_yx", "P_y", "P_x")
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
-    """Write a ``.safetensors`` file, whole or not at all."""
+    """Write a ``.safetensors`` file atomically."""
     with atomic_write(path) as aside:
         try:
             save_file(tensors, aside, meta)
-        except SafetensorError as error:  # a full disk, for one
+        except SafetensorError as error:  # such as a full disk
             raise OSError(f"{display_path(path)}: cannot be written ({error})") from error
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read tensors and texts back; a damaged file raises whatever its bytes lead to."""
+    """Read tensors and texts; a damaged file can raise almost anything."""
     with safe_open(path, framework="pt") as file:
-        # cloned: memory aligned as in the first run, so sums round the same way
+        # cloned: aligned in memory as in the first run, so that sums round the same
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         return tensors, file.metadata()
 
 
 def save_mapping(path: str | Path, mapping: Mapping) -> None:
-    """Write maps, means and settings of a mapping."""
+    """Write the maps, means and settings of a mapping."""
     named = {name: getattr(mapping, name) for name in MAPS}
     tensors = {name: W.clone().contiguous() for name, W in named.items() if W is not None}
     steps = {}
@@ -55,16 +55,22 @@ def load_mapping(path: str | Path) -> Mapping:
     try:
         tensors, texts = read_tensors(path)
         meta = {name: json.loads(text) for name, text in texts.items()}
-        norms = [_normalisation(side, meta["steps"][side], tensors) for side in ("src", "tgt")]
-        projections = {name: tensors.get(name) for name in ("P_y", "P_x")}
-        mapping = Mapping(tensors["W_xy"], tensors["W_yx"], *norms, meta["info"], **projections)
+        mapping = Mapping(
+            tensors["W_xy"],
+            tensors["W_yx"],
+            _normalisation("src", meta["steps"]["src"], tensors),
+            _normalisation("tgt", meta["steps"]["tgt"], tensors),
+            meta["info"],
+            P_y=tensors.get("P_y"),
+            P_x=tensors.get("P_x"),
+        )
         for lang in (mapping.info["src"], mapping.info["tgt"]):
             plain_name(lang or "unnamed")
         mapping.check()
         return mapping
-    except Exception as error:  # a damaged file raises whatever its bytes lead to
+    except Exception as error:  # a damaged file can raise almost anything
         raise DataError(
-            f"{path}: not a whole mapping file ({error}); run 'demalib align' again"
+            f"{path}: not a valid mapping file ({error}); run 'demalib align' again"
         ) from error
 
 

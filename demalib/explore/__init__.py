@@ -1,1 +1,1 @@
-"""Look at an alignment word by word: data frames in ``words``, widgets in ``widgets``."""
+"""Explore an alignment word by word: data frames in ``words``, widgets in ``widgets``."""

@@ -1,7 +1,6 @@
-"""What can be asked about a word of an aligned pair: translations, neighbours, hubs, a map.
+"""Data frames about a word of an aligned pair: translations, neighbours, hubs, positions.
 
-Everything that the explorer shows is a data frame of this module, so that it can also be shown,
-and tested, where there are no widgets.
+The explorer shows nothing else, so all of it can be used and tested without widgets.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -22,8 +22,8 @@ from demalib.retrieval import Metric, Retriever, best_columns
 from demalib.solvers import align
 
 SHOWN = ("nn", "csls", "csls-d")
-HUB_QUERIES = 5000  # most frequent words whose lists of translations are searched for hubs
-CLOUD = 150  # words of each language that stand for the whole cloud
+HUB_QUERIES = 5000  # most frequent source words whose translations are searched for hubs
+CLOUD = 150  # source words that represent the whole cloud
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Direction:
     """One direction of an aligned pair, and the snapshots of the run that led to its map.
 
     Attributes:
-        src: Words that are asked for, N of them, d dimensions.
-        tgt: Words that answer, M of them.
-        retriever: All source words in the target space, and all target words.
+        src: Source words, N of them in d dimensions.
+        tgt: Target words, M of them.
+        retriever: Translates all source words, mapped into the target space.
         metrics: Retrieval metrics by name, those of :data:`SHOWN`.
-        snapshots: Maps by caption, ``(d, d)`` each, from no map at all to the last one.
+        snapshots: Maps by caption, ``(d, d)`` each, from the identity (no map) to the final one.
     """
 
     src: Embedding
@@ -46,27 +46,27 @@ class Direction:
 
     @cached_property
     def x(self) -> Tensor:
-        """Source words before any map, unit vectors on the CPU, ``(N, d)``."""
+        """Unmapped source words, unit vectors on the CPU, ``(N, d)``."""
         return normalize(torch.from_numpy(self.src.vectors), dim=1)
 
     @cached_property
     def y(self) -> Tensor:
-        """Target words among themselves, unit vectors on the CPU, ``(M, d)``."""
+        """Target words, unit vectors on the CPU, ``(M, d)``."""
         return normalize(torch.from_numpy(self.tgt.vectors), dim=1)
 
     def row(self, word: str) -> int:
-        """The row of a source word, or an error that a person can act on."""
+        """Find the row of a source word; the error for an unknown word suggests near spellings."""
         row = self.src.find(word)
         if row is None:
             raise DataError(explain_unknown(word, self.src, self.tgt))
         return row
 
     def mapped(self, rows: Tensor, snapshot: str) -> Tensor:
-        """Source words, ``(n,)`` rows, where a snapshot's map brings them: unit vectors, ``(n, d)``."""
+        """Map source words, ``(n,)`` rows, by a snapshot; return unit vectors, ``(n, d)``."""
         return normalize(self.x[rows] @ self.snapshots[snapshot], dim=1)
 
     def last(self) -> str:
-        """The caption of the map that was kept."""
+        """Return the caption of the final map."""
         return list(self.snapshots)[-1]
 
 
@@ -75,34 +75,42 @@ def trace(pair: Pair, config: Config) -> tuple[Direction, Direction]:
 
     Args:
         pair: The two spaces.
-        config: Solver and settings. Solvers that cannot be watched have two snapshots only.
+        config: Solver and settings. A solver that cannot be watched has two snapshots only: no
+            map and the final map.
     """
-    seen: list[tuple[int, Tensor, Tensor]] = []
+    seen: dict[int, tuple[Tensor, Tensor]] = {}
 
     def watch(at: int, W_xy: Tensor, W_yx: Tensor) -> dict[str, float]:
-        seen.append((at, W_xy.cpu().clone(), W_yx.cpu().clone()))
+        seen[at] = (W_xy.cpu().clone(), W_yx.cpu().clone())
         return {}
 
     mapping = align(pair, config, watch=watch)
-    unit, before = "step" if "step" in mapping.history else "round", torch.eye(pair.src.dim)
-    sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
-    found = []
-    for i, (src, tgt, sigma2) in enumerate(sides):
-        snapshots = {"no map": before} | {f"{unit} {maps[0]}": maps[1 + i] for maps in seen}
-        snapshots["final map"] = (mapping.W_xy, mapping.W_yx)[i]
+    unit, identity = "step" if "step" in mapping.history else "round", torch.eye(pair.src.dim)
+    maps = {"no map": (identity, identity)}
+    maps |= {f"{unit} {at}": both for at, both in seen.items()}
+    maps["final map"] = (mapping.W_xy, mapping.W_yx)
+    forward, backward = retrievers(mapping, pair, config.knn)
+
+    def direction(
+        i: int, src: Embedding, tgt: Embedding, retriever: Retriever, sigma2: float
+    ) -> Direction:
         metrics = {name: Metric(name, sigma2=sigma2, tau=config.tau) for name in SHOWN}
-        retriever = retrievers(mapping, pair, config.knn)[i]
-        found.append(Direction(src, tgt, retriever, metrics, snapshots))
-    return found[0], found[1]
+        snapshots = {caption: both[i] for caption, both in maps.items()}
+        return Direction(src, tgt, retriever, metrics, snapshots)
+
+    return (
+        direction(0, pair.src, pair.tgt, forward, config.sigma2_tgt),
+        direction(1, pair.tgt, pair.src, backward, config.sigma2_src),
+    )
 
 
 def neighbours(vectors: Tensor, row: int, k: int = 5) -> list[int]:
-    """Rows of the k words nearest to one of its own language, nearest first.
+    """Find the rows of the k nearest words in the same language, nearest first.
 
     Args:
         vectors: Unit vectors, ``(N, d)``.
-        row: Whose neighbours; it is not among them.
-        k: How many.
+        row: Row of the word; it is not its own neighbour.
+        k: Number of neighbours.
     """
     cosine = vectors @ vectors[row]
     cosine[row] = -torch.inf
@@ -110,7 +118,7 @@ def neighbours(vectors: Tensor, row: int, k: int = 5) -> list[int]:
 
 
 def translations(direction: Direction, word: str, k: int = 5, near: int = 4) -> pd.DataFrame:
-    """The k best translations of a word under NN, CSLS and CSLS-D.
+    """Find the k best translations of a word under NN, CSLS and CSLS-D.
 
     Args:
         direction: One direction of an aligned pair.
@@ -120,59 +128,67 @@ def translations(direction: Direction, word: str, k: int = 5, near: int = 4) -> 
 
     Returns:
         A row per metric and place: ``metric``, ``place`` (from 1), ``translation``, ``cosine``,
-        ``rank`` of the word asked for, ``its rank``, and its ``neighbours``.
+        ``rank`` of the source word, ``its rank`` (of the translation), and the translation's
+        ``neighbours``.
     """
     row, found = direction.row(word), []
     for name, metric in direction.metrics.items():
         for place, column in enumerate(direction.retriever.top(row, metric, k), start=1):
             cosine = float(direction.retriever.mapped[row] @ direction.retriever.targets[column])
-            around_it = ", ".join(
-                direction.tgt.words[j] for j in neighbours(direction.y, column, near)
-            )
+            close = neighbours(direction.y, column, near)
             found.append(
-                (name, place, direction.tgt.words[column], cosine, row + 1, column + 1, around_it)
+                {
+                    "metric": name,
+                    "place": place,
+                    "translation": direction.tgt.words[column],
+                    "cosine": cosine,
+                    "rank": row + 1,
+                    "its rank": column + 1,
+                    "neighbours": ", ".join(direction.tgt.words[j] for j in close),
+                }
             )
-    names = ["metric", "place", "translation", "cosine", "rank", "its rank", "neighbours"]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(found)
 
 
 def hubs(direction: Direction, k: int = 10, shown: int = 8) -> pd.DataFrame:
-    """The target words that most source words have among their k nearest ones.
+    """Find the target words that are among the k best translations of the most source words.
 
     Args:
-        direction: A direction; its 5,000 most frequent source words are asked.
-        k: Length of the lists.
-        shown: How many hubs.
+        direction: One direction; its 5,000 most frequent source words are translated.
+        k: Translations per source word.
+        shown: Number of hubs.
 
     Returns:
-        A row per ``hub`` with its ``rank`` and, by metric, how many lists hold it.
+        A row per ``hub`` with its ``rank`` and, by metric, the number of source words that have
+        it among their k best; most under ``nn`` first.
     """
-    asked, counts = torch.arange(min(HUB_QUERIES, len(direction.src))), {}
+    queries, counts = torch.arange(min(HUB_QUERIES, len(direction.src))), {}
     for name, metric in direction.metrics.items():
-        columns = direction.retriever.translate(asked, metric, k)[1]
+        columns = direction.retriever.translate(queries, metric, k)[1]
         counts[name] = torch.bincount(columns.flatten(), minlength=len(direction.tgt)).cpu().numpy()
-    table = pd.DataFrame(
-        {"hub": direction.tgt.words, "rank": range(1, len(direction.tgt) + 1)} | counts
-    )
-    return (
-        table.sort_values("nn", ascending=False, kind="stable").head(shown).reset_index(drop=True)
-    )
+    words, ranks = direction.tgt.words, range(1, len(direction.tgt) + 1)
+    table = pd.DataFrame({"hub": words, "rank": ranks} | counts)
+    ranked = table.sort_values("nn", ascending=False, kind="stable", ignore_index=True)
+    return ranked.head(shown)
 
 
 def around(direction: Direction, word: str, snapshot: str = "", k: int = 7) -> pd.DataFrame:
-    """A plane through a word, its neighbours and the translations of each, at a snapshot.
+    """Project a word, its neighbours and their translations to a plane, at a snapshot.
 
-    The plane is where the last map has these words differ most, the same for all snapshots.
+    The plane is the same for all snapshots: the first two principal components of these words
+    under the final map.
 
     Args:
         direction: One direction of an aligned pair.
         word: A source word.
-        snapshot: A caption of ``direction.snapshots``; the last one if left out.
+        snapshot: Caption in ``direction.snapshots``; the final map if left out.
         k: Neighbours of the word in its own language.
 
     Returns:
-        A row per word: ``side`` (src or tgt), ``word``, ``x``, ``y``, and for source words the
-        ``partner``, the row of their translation. The first row is the word itself.
+        A row per word: ``side`` (src or tgt), ``word``, ``x``, ``y``, and for source words
+        ``partner``, the row of the translation. The first row is the word itself. In ``attrs``,
+        ``reach`` is the largest coordinate at any snapshot and ``cosine`` the mean cosine of the
+        words and their translations.
     """
     row = direction.row(word)
     rows = torch.tensor([row, *neighbours(direction.x, row, k)])
@@ -180,62 +196,55 @@ def around(direction: Direction, word: str, snapshot: str = "", k: int = 7) -> p
 
 
 def clouds(direction: Direction, snapshot: str = "", n: int = CLOUD) -> pd.DataFrame:
-    """The whole clouds at a snapshot: words from all ranks, with their translations.
+    """Project n words from all ranks and their translations to a plane, at a snapshot.
 
     Returns:
-        What :func:`around` returns, and in ``attrs`` the mean ``cosine`` of the pairs.
+        A data frame as from :func:`around`.
     """
-    return _plane(
-        direction,
-        torch.linspace(0, len(direction.src) - 1, min(n, len(direction.src))).long(),
-        snapshot,
-    )
+    words = len(direction.src)
+    return _plane(direction, torch.linspace(0, words - 1, min(n, words)).long(), snapshot)
 
 
 def _plane(direction: Direction, rows: Tensor, snapshot: str) -> pd.DataFrame:
-    """Source words, ``(n,)``, and their translations by CSLS in the plane of the last map."""
+    """Project source words, ``(n,)`` rows, and their translations by CSLS to a plane."""
     best = direction.retriever.translate(rows, direction.metrics["csls"], 1)[1][:, 0].cpu()
     columns = list(dict.fromkeys(best.tolist()))
     targets = direction.retriever.targets[columns].cpu()
-    last = direction.mapped(rows, direction.last())
-    both = torch.cat([last, targets])
-    middle = both.mean(dim=0)
-    axes = torch.linalg.svd(both - middle, full_matrices=False).Vh[:2].T  # (d, 2)
+    both = torch.cat([direction.mapped(rows, direction.last()), targets])
+    mean = both.mean(dim=0)
+    axes = torch.linalg.svd(both - mean, full_matrices=False).Vh[:2].T  # (d, 2)
     mapped = direction.mapped(rows, snapshot or direction.last())
-    places = (torch.cat([mapped, targets]) - middle) @ axes  # (n + m, 2)
+    places = (torch.cat([mapped, targets]) - mean) @ axes  # (n + m, 2)
     frame = pd.DataFrame(places.numpy(), columns=["x", "y"])
     frame["side"] = ["src"] * len(rows) + ["tgt"] * len(columns)
-    frame["word"] = [direction.src.words[i] for i in rows] + [
-        direction.tgt.words[j] for j in columns
-    ]
+    src_words = [direction.src.words[i] for i in rows]
+    frame["word"] = src_words + [direction.tgt.words[j] for j in columns]
     partner = [len(rows) + columns.index(j) for j in best.tolist()]
     frame["partner"] = pd.array(partner + [None] * len(columns), dtype="Int64")
-    ever = [(direction.mapped(rows, each) - middle) @ axes for each in direction.snapshots]
+    ever = [(direction.mapped(rows, each) - mean) @ axes for each in direction.snapshots]
     frame.attrs["reach"] = float(torch.cat([*ever, places]).abs().max())
-    frame.attrs["cosine"] = float(
-        (mapped * direction.retriever.targets[best].cpu()).sum(dim=1).mean()
-    )
+    translated = direction.retriever.targets[best].cpu()
+    frame.attrs["cosine"] = float((mapped * translated).sum(dim=1).mean())
     return frame
 
 
-def meeting(direction: Direction, pairs: Tensor) -> pd.DataFrame:
-    """How close the words of a dictionary come, by snapshot: a report, nothing is learned from it.
+def meeting(direction: Direction, pairs: np.ndarray | Tensor) -> pd.DataFrame:
+    """Measure how close the entries of a dictionary are at each snapshot; no solver uses this.
 
     Args:
         direction: One direction of an aligned pair.
         pairs: Rows of words and of their translations, ``(n, 2)``.
 
     Returns:
-        A row per ``snapshot``: the mean cosine of ``translations``, and of each word with the
-        translation of a distant entry (``other words``).
+        A row per ``snapshot``: the mean cosine of the entries (``translations``), and of each word
+        with the translation of another entry (``other words``).
     """
-    rows, columns = pairs.T
-    targets, found = direction.retriever.targets[columns].cpu(), []
+    rows, columns = torch.as_tensor(pairs).T
+    right = direction.retriever.targets[columns].cpu()
+    wrong = right.roll(len(rows) // 2, 0)
+    found = []
     for snapshot in direction.snapshots:
         mapped = direction.mapped(rows, snapshot)
-        right, wrong = (
-            float((mapped * t).sum(dim=1).mean())
-            for t in (targets, targets.roll(len(rows) // 2, 0))
-        )
-        found.append({"snapshot": snapshot, "translations": right, "other words": wrong})
-    return pd.DataFrame(found)
+        cosines = [float((mapped * targets).sum(dim=1).mean()) for targets in (right, wrong)]
+        found.append((snapshot, *cosines))
+    return pd.DataFrame(found, columns=["snapshot", "translations", "other words"])

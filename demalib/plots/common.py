@@ -1,9 +1,10 @@
-"""Parts that all figures share: style, arrows for directions, labels that stay apart, small files."""
+"""Parts that figures share: style, arrows for directions, labels that stay apart, small files."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,14 +19,14 @@ from demalib.data.files import atomic_write
 from demalib.plots.fonts import families
 
 COMPASS = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
-OFFSETS = [(r * a, r * b) for r in (7, 10, 14, 19) for a, b in COMPASS]  # in typographic points
+OFFSETS = [(r * a, r * b) for r in (5, 8, 13, 19) for a, b in COMPASS]  # in typographic points
 DISTANCE_COST = 5  # square pixels that a label may cover to be one typographic point nearer
 
 
 def style() -> None:
     """Set the look of all figures: colour-blind palette, readable sizes, 100 dpi, any script."""
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
-    settings = {
+    settings: dict[Any, Any] = {
         "figure.dpi": 100,
         "figure.constrained_layout.use": True,
         "savefig.dpi": 100,
@@ -54,7 +55,7 @@ def arrow(direction: str) -> str:
 
 
 def error_bars(rows: pd.DataFrame, column: str) -> list[pd.Series]:
-    """Convert the bounds ``low`` and ``high`` to distances from a column, as matplotlib needs them."""
+    """Convert the bounds ``low`` and ``high`` to distances from a column, as matplotlib expects."""
     return [rows[column] - rows["low"], rows["high"] - rows[column]]
 
 
@@ -81,7 +82,7 @@ def label_points(
         )
         boxes = np.array([_move(text, offset) for offset in OFFSETS])
         covered = np.array([_overlap(box, taken).sum() for box in boxes])
-        outside = _overlap(boxes, boxes) - _overlap(boxes, ax.bbox.extents)
+        outside = _overlap(boxes, boxes) - _overlap(boxes, np.array(ax.bbox.extents))
         best = int(np.argmin(np.round(covered + outside + far)))  # rounded: equal places tie
         _move(text, OFFSETS[best])
         taken = np.vstack([taken, boxes[best]])
@@ -89,10 +90,11 @@ def label_points(
 
 def _move(text: Annotation, offset: tuple[float, float]) -> np.ndarray:
     """Move a label to this offset from its point and return its box in pixels, ``(4,)``."""
-    text.set_position(offset)
-    text.set_horizontalalignment({-1: "right", 0: "center", 1: "left"}[int(np.sign(offset[0]))])
-    text.set_verticalalignment({-1: "top", 0: "center", 1: "bottom"}[int(np.sign(offset[1]))])
-    return text.get_window_extent().padded(1).extents
+    right, up = np.sign(offset)
+    ha = {-1: "right", 0: "center", 1: "left"}[right]
+    va = {-1: "top", 0: "center", 1: "bottom"}[up]
+    text.set(position=offset, ha=ha, va=va)
+    return np.array(text.get_window_extent().padded(1).extents)
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Fonts for scripts that matplotlib's own font does not have: Japanese and Chinese."""
+"""Fonts for scripts that matplotlib's own font lacks: Japanese and Chinese."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib import font_manager
 
-# By file name, so that a font installed after matplotlib made its list is found too.
+# Searched by file name: matplotlib's cached list may be older than the font.
 CJK = {
     "NotoSansCJK-Regular.ttc": "Noto Sans CJK JP",
     "NotoSansCJKjp-Regular.otf": "Noto Sans CJK JP",
@@ -23,7 +23,7 @@ CJK = {
 
 @cache
 def cjk_font() -> str:
-    """The name of an installed font with Japanese letters; empty if there is none."""
+    """Find an installed font with Japanese letters and return its name; empty if there is none."""
     paths = {Path(path).name: path for path in font_manager.findSystemFonts()}
     for file in CJK:
         if file in paths:
@@ -33,12 +33,12 @@ def cjk_font() -> str:
 
 
 def families() -> list[str]:
-    """Font families for ``font.family``: the usual one, and one to fall back on if there is any."""
+    """List the families for ``font.family``: the default, then a CJK font if one is installed."""
     return ["sans-serif", *filter(None, [cjk_font()])]
 
 
 def missing(langs: tuple[str, str]) -> str:
-    """A line for people if words of these languages cannot be drawn; empty if they can."""
+    """Explain in a line that words of these languages cannot be drawn; empty if they can."""
     if cjk_font() or not {"ja", "zh"} & set(langs):
         return ""
     return "no font for Japanese or Chinese: install one (fonts-noto-cjk) to read the figures"

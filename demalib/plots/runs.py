@@ -1,4 +1,4 @@
-"""Figures of one run: its precision, the history of its solver, its refinement, its hubs."""
+"""Figures of one run: precision, history of the solver, refinement, hubs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from demalib.plots.common import arrow, error_bars, label_ends
 
 
 def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Axes:
-    """P@1 by direction and metric with 95 % intervals; the copy baseline as a dashed line.
+    """Draw P@1 by direction and metric with 95 % intervals, and the copy baseline as a dashed line.
 
     Args:
-        results: ``metrics.json``'s results: direction, then metric, then figures.
+        results: ``results`` of a ``metrics.json``: by direction, then by metric, the figures.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6, 3.2))[1]
@@ -42,17 +42,20 @@ def precision(results: dict[str, dict[str, dict]], ax: Axes | None = None) -> Ax
 
 
 def history(frame: pd.DataFrame) -> list[Axes]:
-    """The history of a solver: one small panel for each of up to three of its columns.
+    """Draw the history of a solver, a small panel for each of up to three columns.
 
     Args:
-        frame: ``Mapping.history``, a row per round of EM or validation of the gradient loop.
+        frame: ``Mapping.history``, a row per round of EM or per validation of the gradient loop.
     """
     time = "round" if "round" in frame else "step"
     labels = {
-        "candidates": "effective candidates\nper word", "sigma2": "variance σ²",
-        "criterion": "mean cosine of the\ninduced dictionary", "density_xy": "density loss (nats)",
-        "cycle": "cycle loss", "identical": "identical-word loss",
-    }  # fmt: skip
+        "candidates": "effective candidates\nper word",
+        "sigma2": "variance σ²",
+        "criterion": "mean cosine of the\ninduced dictionary",
+        "density_xy": "density loss (nats)",
+        "cycle": "cycle loss",
+        "identical": "identical-word loss",
+    }
     shown = [name for name in labels if name in frame][:3]
     _, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 2.6), squeeze=False)
     for ax, name in zip(axes[0], shown, strict=True):
@@ -64,10 +67,10 @@ def history(frame: pd.DataFrame) -> list[Axes]:
 
 
 def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axes:
-    """P@1 over the frequency rank of the query, a line per direction, labelled at its end.
+    """Draw P@1 over the frequency rank of the query, a line per direction, labelled at its end.
 
     Args:
-        frames: What :func:`demalib.evaluation.translation.by_frequency` returns, by direction.
+        frames: By direction, the result of :func:`demalib.evaluation.translation.by_frequency`.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6, 3.2))[1]
@@ -86,11 +89,13 @@ def by_frequency(frames: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axe
 
 
 def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> Axes:
-    """A line per ``name`` over the rounds of refinement, labelled at its end.
+    """Draw a column over the rounds of refinement, a line per ``name``, labelled at its end.
 
     Args:
-        frame: Rows of :func:`demalib.evaluation.benchmark.follow_refinement`, with a ``name`` for each line.
-        column: What to draw: ``p@1`` or ``gain``, with their intervals, ``pairs`` or ``cosine``.
+        frame: Rows of :func:`demalib.evaluation.benchmark.follow_refinement`, with a column
+            ``name`` added that says to which line a row belongs.
+        column: The column to draw: ``p@1`` or ``gain``, both with intervals, ``pairs`` or
+            ``cosine``.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6, 3.6))[1]
@@ -104,8 +109,12 @@ def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> 
             ax.fill_between(some["round"], low, high, color=f"C{i}", alpha=0.15, linewidth=0)
         ends.append((scale * some[column].iloc[-1], name, f"C{i}"))
     ax.axhline(100 * level, color="0.3", linestyle="--", linewidth=1.2)
-    labels = {"p@1": "P@1 (%)", "gain": "gain over the start\n(points of P@1)",
-              "pairs": "pairs in its dictionary", "cosine": "their mean cosine"}  # fmt: skip
+    labels = {
+        "p@1": "P@1 (%)",
+        "gain": "gain over the start\n(points of P@1)",
+        "pairs": "pairs in the dictionary",
+        "cosine": "mean cosine of the pairs",
+    }
     ax.set(xlabel="round", ylabel=labels[column], xticks=sorted(frame["round"].unique()))
     ax.set_ylim(None if column == "gain" else 0, None)
     label_ends(ax, [end for end in ends if end[1]])
@@ -113,11 +122,11 @@ def rounds(frame: pd.DataFrame, column: str = "p@1", ax: Axes | None = None) -> 
 
 
 def hubness(counts: pd.DataFrame) -> list[Axes]:
-    """Histograms of the k-occurrence, a panel per metric, with skewness and the worst hub.
+    """Draw histograms of the k-occurrence, a panel per metric, with skewness and the worst hub.
 
     Args:
-        counts: What :func:`demalib.retrieval.k_occurrence` returned: a row per target word, named
-            in the index, and a column per metric.
+        counts: Results of :func:`demalib.retrieval.k_occurrence`: a row per target word, with the
+            word as index, and a column per metric.
     """
     width = 3.1 * counts.shape[1]
     _, axes = plt.subplots(1, counts.shape[1], figsize=(width, 3), sharey=True, squeeze=False)
@@ -126,11 +135,11 @@ def hubness(counts: pd.DataFrame) -> list[Axes]:
         ax.hist(column, bins, color="C0")
         most, word = column.max(), column.idxmax()
         ax.axvline(most, color="C1", linewidth=1.2, ymax=0.35)
-        word = word if max(word) < "\u0250" else "worst hub"  # the font may know Latin only
+        word = word if max(word) < "\u0250" else "worst hub"  # the font may lack other scripts
         ax.text(most, 0.37, word, color="C1", ha="right", transform=ax.get_xaxis_transform())
         none = (column == 0).mean()
-        said = f"skewness {column.skew():.2f}\nhighest {most}\nin no list {none:.1%}"
-        ax.text(0.98, 0.97, said, ha="right", va="top", fontsize=11, transform=ax.transAxes)
-        ax.set(title=name.upper(), yscale="log", xlabel="lists that hold the word")
+        summary = f"skewness {column.skew():.2f}\nhighest {most}\nin no list {none:.1%}"
+        ax.text(0.98, 0.97, summary, ha="right", va="top", fontsize=11, transform=ax.transAxes)
+        ax.set(title=name.upper(), yscale="log", xlabel="lists that contain the word")
     axes[0, 0].set_ylabel("target words")
     return list(axes[0])

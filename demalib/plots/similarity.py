@@ -1,4 +1,4 @@
-"""Figures of word similarity (:mod:`demalib.evaluation.similarity`): cosines, and what they tell apart."""
+"""Figures of word similarity (:mod:`demalib.evaluation.similarity`): cosines and AUC."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from demalib.plots.common import error_bars
 
 
 def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
-    """Histograms of cosines, a colour per kind of word pair; the caller adds the legend.
+    """Draw histograms of cosines, a colour per kind of word pair; the caller adds the legend.
 
     Args:
-        groups: Cosines, (n,), by kind.
+        groups: Cosines by kind of pair, ``(n,)`` each.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(4.6, 3))[1]
@@ -28,10 +28,11 @@ def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
 
 
 def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """AUC with intervals: a line per map, a colour per what translations are told apart from.
+    """Draw how well cosines separate translations from other pairs: AUC with intervals.
 
     Args:
-        table: Columns ``map``, ``against``, ``auc``, ``low`` and ``high``, shares.
+        table: Columns ``map`` (a line each), ``against`` (the other pairs, a colour each),
+            ``auc``, ``low`` and ``high``, from 0 to 1.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(6.4, 2.8))[1]

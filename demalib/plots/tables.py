@@ -1,9 +1,10 @@
-"""Figures of the tables (:mod:`demalib.evaluation.tables`): ours beside the paper's, ablations, rivals."""
+"""Figures of the tables (:mod:`demalib.evaluation.tables`): paper and ours, ablations, rivals."""
 
 from __future__ import annotations
 
 import math
 import textwrap
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -11,71 +12,85 @@ from matplotlib.axes import Axes
 
 from demalib.plots.common import arrow, error_bars, label_points
 
-LOST = 5  # percent, below which a system is listed, not labelled
+FAILED = 5  # percent of P@1 below which a system is listed in a corner instead of labelled
+
+DATA = (("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))  # vectors, test words
+DIAMOND: dict[str, Any] = {
+    "marker": "D",
+    "s": 42,
+    "facecolors": "none",
+    "edgecolors": "0.2",
+    "zorder": 3,
+}
 
 
 def beside_paper(table: pd.DataFrame, system: str = "CSLS (w/o R)", ax: Axes | None = None) -> Axes:
-    """P@1 of the paper (diamonds) and ours (dots with intervals) by direction, one panel.
+    """Draw P@1 of the paper (diamonds) and ours (dots with intervals) by direction.
 
     Args:
-        table: What :func:`demalib.evaluation.tables.beside_paper` returned.
-        system: Which row of the paper.
+        table: Result of :func:`demalib.evaluation.tables.beside_paper`.
+        system: Row of the paper's table.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(5, 4.6))[1]
     rows = table[table["system"] == system]
-    ways = list(rows["direction"].unique())
-    paper = rows.drop_duplicates("direction")
-    ax.scatter(paper["paper"], range(len(ways)), marker="D", s=42, facecolors="none",
-               edgecolors="0.2", zorder=3, label="the paper, its vectors and test words")  # fmt: skip
+    directions = list(rows["direction"].unique())
+    paper = rows.drop_duplicates("direction")["paper"]
+    label = "the paper, its vectors and test words"
+    ax.scatter(paper, range(len(directions)), label=label, **DIAMOND)
     done = rows[rows["seeds"] > 0]
-    for i, data in enumerate((("registry", "bundled"), ("registry", "muse"), ("muse", "muse"))):
-        some = done[(done["vectors"] == data[0]) & (done["lexicons"] == data[1])]
-        at = [ways.index(way) for way in some["direction"]]
-        error = error_bars(some, "p@1")
-        label = f"ours, {data[0]} vectors, {data[1]} test words" if at else None
-        ax.errorbar(some["p@1"], at, xerr=error, fmt="o", color=f"C{i}", capsize=3, label=label)
-    for at, way in enumerate(ways):
-        if way not in set(done["direction"]):
+    for i, (vectors, lexicons) in enumerate(DATA):
+        some = done[(done["vectors"] == vectors) & (done["lexicons"] == lexicons)]
+        heights = [directions.index(direction) for direction in some["direction"]]
+        ax.errorbar(
+            some["p@1"],
+            heights,
+            xerr=error_bars(some, "p@1"),
+            fmt="o",
+            color=f"C{i}",
+            capsize=3,
+            label=f"ours, {vectors} vectors, {lexicons} test words" if heights else None,
+        )
+    for height, direction in enumerate(directions):
+        if direction not in set(done["direction"]):
             box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
-            ax.text(2, at, "not run", va="center", fontsize=9, color="0.4", bbox=box)
-    ax.set(yticks=range(len(ways)), xlim=(0, 100), ylim=(len(ways) - 0.4, -0.6), xlabel="P@1 (%)")
-    ax.set_yticklabels([arrow(way) for way in ways])
+            ax.text(2, height, "not run", va="center", fontsize=9, color="0.4", bbox=box)
+    ax.set(xlim=(0, 100), ylim=(len(directions) - 0.4, -0.6), xlabel="P@1 (%)")
+    ax.set_yticks(range(len(directions)), [arrow(direction) for direction in directions])
     return ax
 
 
 def ablations(table: pd.DataFrame) -> list[Axes]:
-    """Points of P@1 lost when a part is left out: ours as dots, the paper's as diamonds.
+    """Draw the points of P@1 lost without a part: ours as dots, the paper's as diamonds.
 
     Args:
-        table: What :func:`demalib.evaluation.tables.ablations` returned.
+        table: Result of :func:`demalib.evaluation.tables.ablations`.
     """
-    ways, rows = list(table["direction"].unique()), table[table["ablate"] != "nothing"]
+    directions, rows = list(table["direction"].unique()), table[table["ablate"] != "nothing"]
     parts = list(rows["ablate"].unique())
-    figure, axes = plt.subplots(1, len(ways), figsize=(1.2 + 2.5 * len(ways), 2.8), sharey=True,
-                                squeeze=False)  # fmt: skip
-    for ax, way in zip(axes[0], ways, strict=True):
-        some = rows[rows["direction"] == way]
+    size = (1.2 + 2.5 * len(directions), 2.8)
+    figure, axes = plt.subplots(1, len(directions), figsize=size, sharey=True, squeeze=False)
+    for ax, direction in zip(axes[0], directions, strict=True):
+        some = rows[rows["direction"] == direction]
         at = [parts.index(part) for part in some["ablate"]]
-        error = error_bars(some, "p@1")[::-1]  # what is found more is lost less
+        error = error_bars(some, "p@1")[::-1]  # a higher P@1 is a smaller loss
         ax.errorbar(some["lost"], at, xerr=error, fmt="o", color="C0", capsize=3, label="ours")
-        ax.scatter(some["paper_lost"], at, marker="D", s=42, facecolors="none", edgecolors="0.2",
-                   label="the paper", zorder=3)  # fmt: skip
+        ax.scatter(some["paper_lost"], at, label="the paper", **DIAMOND)
         ax.axvline(0, color="0.4", linestyle="--", linewidth=1.2)
-        ax.set(title=arrow(way), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5))
+        ax.set(title=arrow(direction), yticks=range(len(parts)), ylim=(len(parts) - 0.5, -0.5))
         ax.set_yticklabels([f"without {part}" for part in parts])
     figure.supxlabel("P@1 lost against the full model (points)", fontsize=12)
-    keys = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*keys, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
     return list(axes[0])
 
 
 def effects(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Differences of P@1 with 95 % intervals, a line for each: which of them is not zero?
+    """Draw differences of P@1 with 95 % intervals, a line each, around a zero line.
 
     Args:
-        table: Columns ``difference`` (its name), ``direction``, ``effect``, ``low``, ``high``,
-            in points of P@1; drawn from top to bottom in this order.
+        table: Columns ``difference`` (its name), ``direction``, and ``effect``, ``low`` and
+            ``high`` in points of P@1. The first difference is drawn on top.
         ax: Where to draw; a new figure if left out.
     """
     names = list(table["difference"].unique())
@@ -94,10 +109,10 @@ def effects(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def rivals(table: pd.DataFrame) -> list[Axes]:
-    """Accuracy against time, a panel per pair: mean P@1 of both directions over seconds.
+    """Draw accuracy over time, a panel per pair: mean P@1 of both directions over seconds.
 
     Args:
-        table: What :func:`demalib.evaluation.tables.rivals` returned, in percent.
+        table: Result of :func:`demalib.evaluation.tables.rivals`, in percent.
     """
     done = table[table["seeds"] > 0]
     pairs, hints = list(done["pair"].unique()), ["identical", "none", "train"]
@@ -117,20 +132,19 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
         ax.set_xlim(0.004, 20_000)
         ax.set_ylim(-3, done.groupby(["pair", "name"])["p@1"].mean().max() + 8)
         at = points[["seconds", "p@1"]].to_numpy()
-        found = [
-            text for text in zip(points["name"], at, colors, strict=True) if text[1][1] >= LOST
-        ]
-        label_points(ax, found, at)
-        lost = points[points["p@1"] < LOST].sort_values("seconds")
-        if len(lost):
-            text = f"below {LOST} %: " + ", ".join(lost["name"])
-            ax.text(0.03, 0.5, textwrap.fill(text, 34, break_on_hyphens=False), transform=ax.get_yaxis_transform(),
-                    fontsize=9, color="0.35")  # fmt: skip
-    for ax in axes.flat[len(pairs) - columns : len(pairs)]:  # those with none below
+        named = zip(points["name"], at, colors, strict=True)
+        label_points(ax, [(name, xy, color) for name, xy, color in named if xy[1] >= FAILED], at)
+        failed = points[points["p@1"] < FAILED].sort_values("seconds")
+        if len(failed):
+            text = f"below {FAILED} %: " + ", ".join(failed["name"])
+            text = textwrap.fill(text, 34, break_on_hyphens=False)
+            across = ax.get_yaxis_transform()
+            ax.text(0.03, 0.5, text, transform=across, fontsize=9, color="0.35")
+    for ax in axes.flat[len(pairs) - columns : len(pairs)]:  # the lowest panel of each column
         ax.set(xlabel="seconds to solve")
     for ax in axes[:, 0]:
         ax.set(ylabel="P@1 (%), mean of both")
-    kinds = ["words spelled alike", "no hint", "a dictionary"]
+    kinds = ["identical words", "no hint", "a dictionary"]
     dots = [plt.Line2D([], [], marker="o", ls="", color=f"C{i}") for i in range(3)]
     figure.legend(
         dots, kinds, title="learns from", loc="outside lower center", frameon=False, ncols=3

@@ -1,4 +1,4 @@
-"""Figures of words and their translations in the space they share (:mod:`demalib.explore.words`)."""
+"""Figures of words and their translations in the shared space (:mod:`demalib.explore.words`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from demalib.plots.common import label_ends, label_points
 
@@ -15,14 +16,14 @@ SIDES = (("src", "o", "C0"), ("tgt", "s", "C1"))
 def joined_words(
     points: pd.DataFrame, langs: tuple[str, str], title: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Words of two languages in a plane; a line joins each source word and its translation.
+    """Draw words of two languages in a plane, with a line from each source word to its translation.
 
     Args:
         points: A row per word: ``side`` (src or tgt), ``word``, ``x``, ``y``, and for source words
-            the ``partner``, the row of their translation. Up to fifty words are labelled. How far
-            the axes should reach, if that is not for them to say, is in ``attrs``.
-        langs: Names of the two languages, of the words that are mapped first.
-        title: A line above.
+            ``partner``, the row of the translation. Words are labelled if there are at most fifty.
+            ``points.attrs["reach"]`` sets the limits of both axes; without it they fit the words.
+        langs: Source and target language.
+        title: Title of the figure.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(8, 6))[1]
@@ -31,9 +32,9 @@ def joined_words(
     ends = np.stack([xy[source], xy[points["partner"].iloc[source].astype(int)]])  # (2, n, 2)
     ax.plot(*ends.transpose(2, 0, 1), color="0.7", linewidth=1.2 if labelled else 0.6, zorder=1)
     for (side, marker, color), lang in zip(SIDES, langs, strict=True):
-        at = xy[points["side"] == side]
+        x, y = xy[points["side"] == side].T
         size = 36 if labelled else 12
-        ax.scatter(*at.T, s=size, marker=marker, color=color, label=lang, zorder=2)
+        ax.scatter(x, y, s=size, marker=marker, color=color, label=lang, zorder=2)
     if reach := (1.3 if labelled else 1.1) * points.attrs.get("reach", 0):
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
     else:
@@ -42,7 +43,7 @@ def joined_words(
     above = 1.06 if title else 1.01
     ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, above), borderpad=0)
     if labelled:
-        along = np.linspace(0, 1, 9)[:, None, None]  # places on the lines, their ends too
+        along = np.linspace(0, 1, 9)[:, None, None]  # points on the lines, ends included
         lines = (ends[0] * (1 - along) + ends[1] * along).reshape(-1, 2)
         colors = points["side"].map({side: color for side, _, color in SIDES})
         label_points(ax, list(zip(points["word"], xy, colors, strict=True)), lines)
@@ -50,31 +51,31 @@ def joined_words(
 
 
 def around_and_clouds(
-    near: pd.DataFrame, far: pd.DataFrame, langs: tuple[str, str], moment: str
+    near: pd.DataFrame, far: pd.DataFrame, langs: tuple[str, str], snapshot: str
 ) -> list[Axes]:
-    """A word, ringed, among others and the whole clouds at one moment of a run, side by side.
+    """Draw a circled word among its neighbours and, beside it, both clouds at the same snapshot.
 
     Args:
-        near: What :func:`demalib.explore.words.around` returned.
-        far: What :func:`demalib.explore.words.clouds` returned.
-        langs: Names of the two languages, of the words that are mapped first.
-        moment: A caption of the run.
+        near: Result of :func:`demalib.explore.words.around`.
+        far: Result of :func:`demalib.explore.words.clouds`.
+        langs: Source and target language.
+        snapshot: Caption of the snapshot.
     """
-    figure, axes = plt.subplots(1, 2, figsize=(11.6, 5.6), layout="constrained")
-    figure.get_layout_engine().set(wspace=0.08)  # room for words at the edge
-    joined_words(near, langs, f"around {near['word'].iloc[0]} · {moment}", axes[0])
-    ring = {"s": 160, "facecolors": "none", "edgecolors": "0.2", "zorder": 3}
-    axes[0].scatter(near["x"][:1], near["y"][:1], **ring)
+    layout = ConstrainedLayoutEngine(wspace=0.08)  # room for words at the edge
+    _, axes = plt.subplots(1, 2, figsize=(11.6, 5.6), layout=layout)
+    joined_words(near, langs, f"around {near['word'].iloc[0]} · {snapshot}", axes[0])
+    x, y = near["x"][:1], near["y"][:1]
+    axes[0].scatter(x, y, s=90, facecolors="none", edgecolors="0.2", zorder=3)
     cosine = f"mean cosine of the pairs {far.attrs['cosine']:.2f}"
     joined_words(far, langs, f"words of all ranks · {cosine}", axes[1])
     return list(axes)
 
 
 def meeting(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Cosine of words and their translations from snapshot to snapshot of a run.
+    """Draw the mean cosine of words and their translations over the snapshots of a run.
 
     Args:
-        frame: What :func:`demalib.explore.words.meeting` returned.
+        frame: Result of :func:`demalib.explore.words.meeting`.
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or plt.subplots(figsize=(7, 3.2))[1]

@@ -1,4 +1,4 @@
-"""Runs: their folders, notebooks without a screen, sweeps, Dask clusters, checkpoints."""
+"""Runs: their folders, headless notebooks, sweeps, Dask clusters, checkpoints."""
 
 from demalib.runs.folder import (
     build_run,

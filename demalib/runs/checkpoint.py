@@ -1,4 +1,4 @@
-"""Checkpoints of the gradient loop on disk: a run goes on where it was stopped, bit for bit."""
+"""Checkpoints of the gradient loop on disk: a stopped run resumes with the same bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DiskCheckpoint:
     """A checkpoint in one file; see :class:`demalib.gradient.Checkpoint`.
 
     Args:
-        path: The file, which need not exist.
+        path: The file, which need not exist yet.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -27,10 +27,10 @@ class DiskCheckpoint:
     def load(
         self, signature: str, restore: Callable[[dict[str, Tensor], dict[str, Any]], None]
     ) -> None:
-        """Take up the checkpoint if there is one.
+        """Restore the checkpoint if there is one.
 
         Raises:
-            DataError: It is of another run, or damaged.
+            DataError: It belongs to another run, or is damaged.
         """
         if not self.path.exists():
             return
@@ -46,17 +46,17 @@ class DiskCheckpoint:
             raise
         except Exception as error:
             raise DataError(
-                f"{display_path(self.path)}: not a whole checkpoint ({error}); delete it"
+                f"{display_path(self.path)}: not a valid checkpoint ({error}); delete it"
             ) from error
 
     def save(self, signature: str, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write the checkpoint, whole or not at all."""
+        """Write the checkpoint atomically."""
         write_tensors(self.path, tensors, {"facts": json.dumps(facts), "signature": signature})
 
     def save_last_good(
         self, signature: str, tensors: dict[str, Tensor], facts: dict[str, Any]
     ) -> str:
-        """Write the state before a failure beside the checkpoint; return where."""
+        """Write the state before a failure beside the checkpoint; return its path."""
         other = DiskCheckpoint(self.path.with_suffix(".last-good.safetensors"))
         other.save(signature, tensors, facts)
         return display_path(other.path)

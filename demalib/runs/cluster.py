@@ -1,8 +1,8 @@
 """Many runs on many machines: a sweep's notebooks as tasks of a Dask cluster.
 
-A worker needs demalib and its own cache of vectors, but no shared file system: it is sent the
-notebook, builds the run in a folder of its own, and its result is the files. The client alone
-writes results. A worker that dies is Dask's to replace; its folder too is cleared by Dask.
+A worker needs demalib and its own cache of vectors, but no shared file system: it receives the
+notebook, builds the run in a folder of its own, and returns the files. Only the client writes
+results. Dask replaces a worker that dies, and clears its folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATIENCE = 10  # seconds to wait for a scheduler
 
 
 class Outcome(NamedTuple):
-    """What a worker sends back: the run's files by name, and what went wrong, if anything did."""
+    """A worker's result: the run's files by name, and what went wrong, if anything did."""
 
     files: dict[str, bytes]
     seconds: float
@@ -45,11 +45,11 @@ class Outcome(NamedTuple):
 # ---------------------------------------------------------------- on a worker
 
 
-def run_aside(name: str, notebook: bytes, params: dict[str, Any]) -> Outcome:
-    """Execute a notebook on a Dask worker, in a folder that does not outlive the task."""
+def run_on_worker(name: str, notebook: bytes, params: dict[str, Any]) -> Outcome:
+    """Execute a notebook on a Dask worker, in a folder that is deleted after the task."""
     from distributed import get_worker
 
-    worker, started, what, told = get_worker(), time.time(), "", ""
+    worker, started, what, details = get_worker(), time.time(), "", ""
     os.environ.update(dict.fromkeys(THREADS, str(share_of_cores())))  # kernels inherit it
     with tempfile.TemporaryDirectory(dir=worker.local_directory, prefix="run-") as aside:
         source, run = Path(aside, name), Path(aside, "run")
@@ -58,19 +58,19 @@ def run_aside(name: str, notebook: bytes, params: dict[str, Any]) -> Outcome:
         try:
             execute(source, run / name, params | {"folder": str(run)}, Path(worker.local_directory))
         except NotebookError as error:
-            what, told = error.what, error.traceback
-        except Exception as error:  # such as a full disk: another worker may do better
-            what, told = f"{name} failed: {error!r}", traceback.format_exc()
+            what, details = error.what, error.traceback
+        except Exception as error:  # such as a full disk: another worker may succeed
+            what, details = f"{name} failed: {error!r}", traceback.format_exc()
         files = {
             path.relative_to(run).as_posix(): path.read_bytes()
             for path in run.rglob("*")
             if path.is_file()
         }
-    return Outcome(files, time.time() - started, worker.address, what, told)
+    return Outcome(files, time.time() - started, worker.address, what, details)
 
 
 def share_of_cores() -> int:
-    """CPU threads of a kernel here: ``$DEMALIB_THREADS``, or cores divided among the workers."""
+    """Return a kernel's CPU threads: ``$DEMALIB_THREADS``, or cores divided among the workers."""
     from dask.system import CPU_COUNT
     from distributed import get_client, get_worker
 
@@ -86,30 +86,36 @@ def share_of_cores() -> int:
 
 @contextlib.contextmanager
 def connect(scheduler: str, workers: int = 0) -> Iterator[Client]:
-    """A Dask client.
+    """Yield a Dask client.
 
     Args:
-        scheduler: ``local`` starts workers on this machine, reachable from it alone, and ends
-            them afterwards; otherwise the address or the scheduler file of a cluster that runs.
-        workers: How many of them, for ``local``; 0 takes two, or one on a single core.
+        scheduler: ``local`` starts workers on this machine, reachable only from it, and stops
+            them afterwards; otherwise the address or the scheduler file of a running cluster.
+        workers: Number of workers for ``local``; 0 starts two, or one on a single core.
     """
     try:
         from dask.system import CPU_COUNT
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise DataError(f"no Dask here ({error}); run: pip install 'demalib[cluster]'") from error
+        raise DataError(
+            f"Dask is missing ({error}); run: pip install 'demalib[cluster]'"
+        ) from error
     if scheduler == "local":
         count = workers or min(2, CPU_COUNT)
         cluster = LocalCluster(
-            n_workers=count, threads_per_worker=1, host="127.0.0.1", memory_limit=0,
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
+            n_workers=count,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
             env={"DEMALIB_THREADS": os.environ.get("DEMALIB_THREADS", max(1, CPU_COUNT // count))},
-        )  # fmt: skip
+        )
         try:
             with Client(cluster) as client:
                 yield client
         finally:
-            # a slow goodbye is no failure of the sweep; before Python 3.11 there were two errors
+            # a slow shutdown does not fail the sweep; Python 3.10 has two timeout errors
             with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
                 cluster.close()
         return
@@ -128,7 +134,7 @@ def connect(scheduler: str, workers: int = 0) -> Iterator[Client]:
 
 
 def on_dask(notebook: Path, todo: Todo, scheduler: str, workers: int = 0) -> Ready:
-    """Runs that are executed on a Dask cluster, as they are ready; a failed one is tried twice.
+    """Execute runs on a Dask cluster; yield each when it is ready; retry a failed one once.
 
     Args:
         notebook: The notebook; it is sent to the workers.
@@ -146,7 +152,7 @@ def on_dask(notebook: Path, todo: Todo, scheduler: str, workers: int = 0) -> Rea
 
         def submit(folder: Path, **where: Any) -> Future:
             return client.submit(
-                run_aside, notebook.name, source, todo[folder], pure=False, **where
+                run_on_worker, notebook.name, source, todo[folder], pure=False, **where
             )
 
         futures, again = {submit(folder): folder for folder in todo}, set()
@@ -164,7 +170,7 @@ def on_dask(notebook: Path, todo: Todo, scheduler: str, workers: int = 0) -> Rea
 
 
 def _next(futures: dict[Future, Path], bar: tqdm) -> Future:
-    """Wait for a future that is done; meanwhile the progress line lives."""
+    """Wait for the next finished future; meanwhile refresh the progress bar."""
     while True:
         for future in futures:
             if future.done():
@@ -174,22 +180,24 @@ def _next(futures: dict[Future, Path], bar: tqdm) -> Future:
 
 
 def _outcome(future: Future, name: str) -> Outcome:
-    """A future's result; where Dask itself gave up on the task, that as an outcome."""
+    """Return a future's result; if Dask itself gave up on the task, an outcome that says so."""
     if future.cancelled():
-        raise DataError("the connection to the scheduler is lost; finished runs are kept, go on "
-                        "with the same command")  # fmt: skip
+        raise DataError(
+            "lost the connection to the scheduler; finished runs are kept, "
+            "repeat the command to continue"
+        )
     try:
         return future.result()
     except Exception as error:
         text = "".join(traceback.format_exception(error))
         why = repr(error)
         if type(error).__name__ == "KilledWorker":
-            why = "every worker that tried it died; was there too little memory?"
+            why = "every worker that tried it died; did they run out of memory?"
         return Outcome({}, 0.0, "", f"{name} failed: {why}", text)
 
 
 def unpack(name: str, outcome: Outcome, work: Path) -> None:
-    """Fill a run's working folder with what a worker sent, and with nothing else if it is whole."""
+    """Write a worker's files into a run's working folder, emptied first unless the run failed."""
     for old in () if outcome.what else work.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
     for path, content in outcome.files.items():

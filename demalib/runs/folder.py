@@ -1,7 +1,8 @@
-"""Runs and their folders: where they are, how they get there whole, and how one is solved.
+"""Run folders: where they are, how they are built, and how a run is solved.
 
-A run is built under ``results/runs/.unfinished`` and renamed to its own place,
-``results/runs/<pair>/<name>/<seed>``, when it is whole. What has a ``metrics.json`` is finished.
+A run is built under ``results/runs/.unfinished`` and renamed to its own folder,
+``results/runs/<pair>/<name>/<seed>``, when it is complete. A folder with a ``metrics.json`` is
+finished.
 """
 
 from __future__ import annotations
@@ -27,40 +28,40 @@ UNFINISHED = ".unfinished"
 
 
 def project_root(start: Path | None = None) -> Path:
-    """Find the folder with ``notebooks`` and ``results``, by its marker.
+    """Find the folder with ``notebooks/jupytext.toml``, the root of the checkout.
 
     Raises:
         DataError: Neither the working folder nor one above it is a demalib checkout.
     """
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
+    start = (start or Path.cwd()).resolve()
+    for folder in (start, *start.parents):
         if (folder / "notebooks" / "jupytext.toml").is_file():
             return folder
     raise DataError(
-        f"{here}: not inside a checkout of demalib (no notebooks/jupytext.toml above); "
-        "change into it first"
+        f"{start}: not inside a checkout of demalib (no notebooks/jupytext.toml above); "
+        "change into one first"
     )
 
 
 def results_dir() -> Path:
-    """Return where results are: ``$DEMALIB_RESULTS``, or the project's own ``results``."""
+    """Return the folder of results: ``$DEMALIB_RESULTS``, or the project's own ``results``."""
     return Path(os.environ.get("DEMALIB_RESULTS") or project_root() / "results").resolve()
 
 
 def run_dir(config: Config) -> Path:
-    """Return where the files of a finished run are: ``results/runs/<pair>/<name>/<seed>``."""
+    """Return the folder of a finished run: ``results/runs/<pair>/<name>/<seed>``."""
     names = (plain_name(str(part)) for part in (config.pair, config.name, config.seed))
     return results_dir().joinpath("runs", *names)
 
 
 def work_dir(folder: Path) -> Path:
-    """Return where a run is built: always the same place, so that a checkpoint is found again."""
+    """Return the folder in which a run is built, always the same, so that it can resume."""
     runs = results_dir() / "runs"
     return runs / UNFINISHED / folder.relative_to(runs)
 
 
 def save_run(folder: Path, solved: Solved) -> None:
-    """Write the mapping, its settings, every query and, last, the figures; each whole or not."""
+    """Write the mapping, its settings, every query and, last, the figures; each atomically."""
     mapping = solved.mapping
     folder.mkdir(parents=True, exist_ok=True)
     save_mapping(folder / "mapping.safetensors", mapping)
@@ -73,7 +74,7 @@ def save_run(folder: Path, solved: Solved) -> None:
 
 
 def _queries(judged: Judged) -> pd.DataFrame:
-    """The position of the best translation of every query, by direction and metric."""
+    """List the position of every query's best translation, by direction and metric."""
     parts = [
         frame[["query", "position"]].assign(direction=direction, retrieval=metric)
         for direction, frames in judged.items()
@@ -83,45 +84,45 @@ def _queries(judged: Judged) -> pd.DataFrame:
 
 
 def read_queries(config: Config, direction: str, retrieval: str = "csls") -> pd.DataFrame:
-    """What a finished run wrote of its queries: ``query``, and ``position`` of the best gold word."""
+    """Read the queries of a finished run: ``query``, and ``position`` of the best gold word."""
     path = run_dir(config) / "queries.csv"
     if not path.is_file():
         raise DataError(f"{display_path(path)}: no such file; run it again")
     columns = {"direction": str, "retrieval": str, "query": str, "position": int}
     try:
         table = pd.read_csv(path, keep_default_na=False, dtype=columns)[list(columns)]
-    except Exception as error:  # pandas has many
-        raise DataError(f"{display_path(path)}: not whole ({error}); run it again") from error
+    except Exception as error:  # pandas raises many kinds
+        raise DataError(f"{display_path(path)}: not valid ({error}); run it again") from error
     return table[(table["direction"] == direction) & (table["retrieval"] == retrieval)]
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """The figures of a run."""
+    """Read the figures of a run."""
     path = folder / "metrics.json"
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"{display_path(path)}: no figures here; was the run finished?") from error
+        raise DataError(f"{display_path(path)}: no figures; did the run finish?") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{display_path(path)}: not JSON ({error}); run it again") from error
     if not isinstance(figures, dict):
-        raise DataError(f"{display_path(path)}: figures have names, these have not; run it again")
+        raise DataError(f"{display_path(path)}: not a JSON object; run it again")
     return figures
 
 
 def finished_runs() -> list[dict[str, Any]]:
-    """``metrics.json`` of every finished run, in order of its folder."""
+    """Read the ``metrics.json`` of every finished run, in order of the folders."""
     found = sorted((results_dir() / "runs").glob("[!.]*/*/*/metrics.json"))
     return [read_metrics(path.parent) for path in found]
 
 
 def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) -> bool:
-    """Build a run in its working folder and put it in place; a finished one is left alone.
+    """Build a run in its working folder and move it into place; skip a finished one.
 
     Args:
-        folder: The run's place, see :func:`run_dir`.
-        build: Fills the folder it is given, up to ``metrics.json``.
-        again: Build it even if it is there; the old one stays until the new one is whole.
+        folder: The run's own folder, see :func:`run_dir`.
+        build: Fills the working folder, ``metrics.json`` included.
+        again: Build it even if it is finished; the old one stays until the new one is complete.
 
     Returns:
         Whether it was built.
@@ -132,10 +133,10 @@ def build_run(folder: Path, build: Callable[[Path], None], again: bool = False) 
 
 
 def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again: bool) -> bool:
-    """What :func:`build_run` does while no other process can."""
+    """Build a run while this process has the lock; see :func:`build_run`."""
     old = work.with_name(f".old-{work.name}")
     if old.is_dir() and not folder.is_dir():
-        os.rename(old, folder)  # someone was killed between the two renames below
+        os.rename(old, folder)  # a process was killed between the two renames below
     if (folder / "metrics.json").is_file() and not again:
         return False
     work.mkdir(exist_ok=True)

@@ -1,1 +1,1 @@
-"""For lessons: a world in the plane, and the formulas of the paper's released code."""
+"""Material for lessons: a toy world in the plane, and the formulas of the paper's released code."""

@@ -120,7 +120,7 @@ def test_same_seed_same_map_without_a_lexicon(name, rng):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if SOLVERS[n].hint == "none"])
 def test_too_few_words_are_refused(name, rng):
-    with pytest.raises(DataError, match=r"needs more than 5 words a side.*aa has 5"):
+    with pytest.raises(DataError, match=r"needs more than 5 words per side.*aa has 5"):
         run(name, shaped_pair(rng, n=5))
 
 

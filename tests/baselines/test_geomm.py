@@ -25,5 +25,5 @@ def test_geomm_counts_a_repeated_pair_once(rng):
     src, tgt, _ = planted(rng)
     pair = make_pair(src, tgt, lexicon())
     twice = replace(pair, train=np.concatenate([pair.train, pair.train]))
-    once, again = (geomm.spaces(side, side.train, 10.0)[0] for side in (pair, twice))
+    once, again = (geomm.projections(side, side.train, 10.0)[0] for side in (pair, twice))
     torch.testing.assert_close(once, again)

@@ -23,7 +23,7 @@ def test_msf_is_its_steps_one_by_one(gen):
     x, y = a @ white_x @ u, b @ white_y @ vt.T  # S1, S2
     y = y * s  # S3
     x, y = x @ u.T @ colour_x @ u, y @ vt @ colour_y @ vt.T  # S4
-    P_x, P_y = msf.spaces(a, b)
+    P_x, P_y = msf.projections(a, b)
     torch.testing.assert_close(a @ P_x, x)
     torch.testing.assert_close(b @ P_y, y)
-    assert msf.spaces(a, b, keep=0.6)[1].shape == (5, 3)  # S5
+    assert msf.projections(a, b, keep=0.6)[1].shape == (5, 3)  # S5

@@ -18,12 +18,12 @@ def test_similarity_profiles_ignore_rotation_and_order(gen):
 
 def test_every_score_seen_gives_the_best_of_both_sides(gen):
     x, y = (normalize(s, dim=1) for s in torch.randn(2, 40, 5, generator=gen))
-    found, objective = selflearn.chance_dictionary(x, y, 1.0, 10, gen)
+    found, objective = selflearn.stochastic_dictionary(x, y, 1.0, 10, gen)
     want = torch.cat([induce_dictionary(x, y, mode) for mode in ("s2t", "t2s")])
     assert found.tolist() == want.tolist()
     cosine = x @ y.T
     assert objective == pytest.approx(float(cosine.amax(1).mean() + cosine.amax(0).mean()) / 2)
-    some, _ = selflearn.chance_dictionary(x, y, 0.1, 10, gen)
+    some, _ = selflearn.stochastic_dictionary(x, y, 0.1, 10, gen)
     assert 0 < int((some != found).any(dim=1).sum()) <= 80
 
 
@@ -37,5 +37,5 @@ def test_self_learning_counts_a_pair_twice_that_is_the_best_of_both_sides(rng):
 def test_reweighting_of_a_rotated_copy_keeps_every_cosine(gen):
     a = torch.randn(50, 4, generator=gen, dtype=torch.float64)
     q, _ = torch.linalg.qr(torch.randn(4, 4, generator=gen, dtype=torch.float64))
-    P_x, P_y = selflearn.spaces(a, a @ q)
+    P_x, P_y = selflearn.projections(a, a @ q)
     torch.testing.assert_close(a @ P_x @ P_y.T @ (a @ q).T, a @ a.T)

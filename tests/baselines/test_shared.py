@@ -57,7 +57,7 @@ def test_each_direction_is_learned_on_its_own_side(rng):
         asked.append(side.src.lang)
         return len(asked) * torch.eye(16).double(), None if len(asked) == 1 else torch.eye(16)
 
-    mapping = shared.fit_both_ways(make_pair(src, tgt), Config(), fit_one)
+    mapping = shared.fit_both_directions(make_pair(src, tgt), Config(), fit_one)
     assert asked == ["aa", "bb"] and mapping.W_xy.dtype == torch.float32
     assert torch.equal(mapping.W_yx, 2 * mapping.W_xy)
     assert mapping.P_y is None and torch.equal(mapping.P_x, torch.eye(16))
@@ -65,7 +65,7 @@ def test_each_direction_is_learned_on_its_own_side(rng):
 
 def test_a_space_needs_more_words_than_dimensions(rng):
     shared.require_words(shaped_pair(rng, n=6, d=5), "muse")
-    with pytest.raises(DataError, match="muse .* needs more than 5 words a side .* aa has 5"):
+    with pytest.raises(DataError, match="muse .* needs more than 5 words per side .* aa has 5"):
         shared.require_words(shaped_pair(rng, n=5, d=5), "muse")
 
 

@@ -35,7 +35,7 @@ def test_case_can_be_kept(tmp_path):
 
 
 def test_not_a_lexicon(tmp_path):
-    with pytest.raises(DataError, match="not one of 1 lines is a pair"):
+    with pytest.raises(DataError, match="none of 1 lines is a 'query translation' pair"):
         lexicon(tmp_path, "hello\n")
     with pytest.raises(DataError, match="no such lexicon"):
         read_lexicon(tmp_path / "none.txt")

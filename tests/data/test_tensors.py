@@ -35,7 +35,7 @@ def test_a_damaged_file_is_said(fitted, tmp_path, damage):
     path = tmp_path / "m.safetensors"
     save_mapping(path, fitted[2])
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DataError, match="not a whole mapping"):
+    with pytest.raises(DataError, match="not a valid mapping"):
         load_mapping(path)
 
 

@@ -113,10 +113,10 @@ def test_when_nothing_can_be_solved_it_still_stands_and_recovers(pair, monkeypat
     assert "en-fr by identical" in stuck.status.value and words_of(stuck.lists["nn"])[0]
 
 
-def test_a_weak_hint_is_told(rng, monkeypatch):
+def test_a_weak_hint_is_a_warning(rng, monkeypatch):
     src, tgt, _ = planted(rng, n=80, shared=20)
     directions = words.trace(make_pair(src, tgt), CONFIG)
-    assert "only 20 words are spelled alike" in Explorer(CONFIG, "", directions).status.value
+    assert "only 20 identical words" in Explorer(CONFIG, "", directions).status.value
 
 
 def test_what_stands_where_widgets_cannot_run(shown):

@@ -58,10 +58,10 @@ def test_the_plane_moves_source_words_only_and_ends_at_the_translation(there):
     assert last[["x", "y"]].abs().to_numpy().max() <= last.attrs["reach"] == first.attrs["reach"]
 
 
-def test_unknown_words_are_told_with_what_to_do(there):
-    with pytest.raises(DataError, match="near spellings: src150"):
+def test_the_error_for_an_unknown_word_says_what_to_do(there):
+    with pytest.raises(DataError, match="similar spellings: src150"):
         there.row("src1500")
-    with pytest.raises(DataError, match="a word of bb: ask the other way round"):
+    with pytest.raises(DataError, match="a word of bb: translate in the other direction"):
         there.row("tgt150")
     assert there.row(" SRC150 ") == 150
 

@@ -44,7 +44,7 @@ def test_a_checkpoint_of_another_run_is_refused(checkpoint, state):
 def test_a_damaged_file_is_told_with_what_to_do(checkpoint, state, length):
     checkpoint.save("run", *state)
     checkpoint.path.write_bytes(checkpoint.path.read_bytes()[:length])
-    with pytest.raises(DataError, match=r"c\.safetensors: not a whole checkpoint .*; delete it"):
+    with pytest.raises(DataError, match=r"c\.safetensors: not a valid checkpoint .*; delete it"):
         taken(checkpoint)
 
 
@@ -54,7 +54,7 @@ def test_a_state_that_does_not_fit_is_told_as_damage(checkpoint, state):
     def restore(tensors, facts):
         raise KeyError("adam")
 
-    with pytest.raises(DataError, match="not a whole checkpoint .'adam'.; delete it"):
+    with pytest.raises(DataError, match="not a valid checkpoint .'adam'.; delete it"):
         checkpoint.load("run", restore)
 
 

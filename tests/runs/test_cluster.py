@@ -211,7 +211,7 @@ def test_what_cannot_work_is_said_in_a_line(notebook, tmp_path, capsys, monkeypa
     for more, says in [
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers"),
         (["--scheduler", str(tmp_path / "none.json")], "no such scheduler file"),
-        (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "only with --scheduler local"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "needs --scheduler local"),
     ]:
         assert main([*sweep, *more]) == 2
         error = capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_lock_files_go_and_still_only_one_builds_at_a_time(tmp_path, monkeypatch
 def test_a_failure_keeps_what_it_has_and_leaves_no_lock_held(tmp_path, monkeypatch):
     monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
     folder = tmp_path / "runs/en-fr/em/0"
-    with pytest.raises(DataError, match="no figures here"):
+    with pytest.raises(DataError, match="no figures; did the run finish"):
         runs.build_run(folder, lambda work: (work / "checkpoint").touch())
     assert (runs.work_dir(folder) / "checkpoint").is_file() and not folder.exists()
     assert runs.build_run(folder, lambda work: write_json(work / "metrics.json", {}))
@@ -59,7 +59,7 @@ def test_a_failure_keeps_what_it_has_and_leaves_no_lock_held(tmp_path, monkeypat
 
 
 def test_unreadable_figures_say_so(tmp_path):
-    with pytest.raises(DataError, match="no figures here"):
+    with pytest.raises(DataError, match="no figures; did the run finish"):
         runs.read_metrics(tmp_path)
     (tmp_path / "metrics.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):

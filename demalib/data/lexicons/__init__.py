@@ -1,1 +1,1 @@
-"""Bundled gold lexicons: see README.md here; ``build`` derives them."""
+"""Bundled gold lexicons, described in README.md and derived by ``build``."""

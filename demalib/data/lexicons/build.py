@@ -1,8 +1,8 @@
 """Derive the bundled gold lexicons from Debian's free dictionaries.
 
-Run ``python -m demalib.data.lexicons.build`` where ``apt-get`` and ``dpkg-deb`` exist. It downloads the
-packages below into a temporary folder, reads single-word pairs that both registry vocabularies
-hold, splits them by query word and rewrites the ``.tsv`` files beside this script.
+Run ``python -m demalib.data.lexicons.build`` where ``apt-get`` and ``dpkg-deb`` exist. It downloads
+the packages below into a temporary folder, reads the single-word pairs that are in both registry
+vocabularies, splits them by query word and rewrites the ``.tsv`` files beside this script.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from pathlib import Path
 from demalib.data.registry import load_vectors
 
 Pair = tuple[str, str]
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
 RUSSIAN_WORDS = 50_000  # the Russian vocabulary has a long tail; the others are used whole
 TEST_QUERIES = 1_500  # at most, and at most one query word in three
@@ -28,11 +28,13 @@ APT = ("apt-get", "-qq", "-o", "APT::Sandbox::User=root")  # quiet, also for roo
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"  # of dictd numbers
 
 KANA, KANJI = r"[\u3041-\u30ff]", r"[\u3400-\u9fff々]"
-# What a word of each language looks like: other matter (definitions, examples) fails to match.
+# What a word of each language looks like; definitions and examples do not match.
 WORD = {
     "en": re.compile(r"[a-z][a-z'-]*[a-z]"),
     "fr": re.compile(r"[a-zà-ÿœ][a-zà-ÿœ'’-]*[a-zà-ÿœ]"),
-    "ja": re.compile(rf"{KANA}*(?:{KANJI}{KANA}*)+|{KANA}{{2,}}"),  # one kana is a mere particle
+    "ja": re.compile(
+        rf"{KANA}*(?:{KANJI}{KANA}*)+|{KANA}{{2,}}"
+    ),  # a single kana is only a particle
     "ru": re.compile(r"[а-яё]+(?:-[а-яё]+)*"),
 }
 ARTICLE = re.compile(r"^(?:(?:to|an?|the|les?|la|une?|des) |l['’])")
@@ -72,7 +74,7 @@ def entries(root: Path) -> Iterator[list[str]]:
 
 
 def freedict(root: Path) -> Iterator[Pair]:
-    """FreeDict: ``head /sound/ <class>``, then numbered lines of translations and definitions."""
+    """Read FreeDict: ``head /sound/ <class>``, then numbered translations and definitions."""
     for head, *body in entries(root):
         for line in body if not re.search(r"<(?:prefix|suffix|symbol)", head) else ():
             for gloss in written(split_glosses(re.sub(r"\b\d+\.", "", line))):
@@ -80,7 +82,7 @@ def freedict(root: Path) -> Iterator[Pair]:
 
 
 def jmdict(root: Path) -> Iterator[Pair]:
-    """FreeDict's conversion of JMdict: all spellings on the first line, glosses on the others."""
+    """Read FreeDict's version of JMdict: all spellings on the first line, glosses on the others."""
     for head, *body in entries(root):
         forms = [f for f in re.sub(r"/[^/]*/", "", head).split(",") if not re.search("out-|irr", f)]
         forms = [re.sub(r"\[.*?\]|\(.*?\)", "", form).strip() for form in forms]
@@ -93,9 +95,9 @@ def jmdict(root: Path) -> Iterator[Pair]:
 
 
 def edict(root: Path) -> Iterator[Pair]:
-    """EDICT: ``kanji [kana] /(class) (1) gloss/gloss/(2) gloss/``, one spelling a line.
+    """Read EDICT: ``kanji [kana] /(class) (1) gloss/gloss/(2) gloss/``, one spelling per line.
 
-    Where some entries of a spelling are marked common, ``(P)``, its other entries are left out.
+    If some entries of a spelling are marked common, ``(P)``, its other entries are left out.
     """
     text = (root / "usr/share/edict/edict").read_text("euc-jp", errors="replace")
     common, other = [], []
@@ -111,7 +113,7 @@ def edict(root: Path) -> Iterator[Pair]:
 
 
 def current_senses(line: str) -> Iterator[str]:
-    """Glosses of an EDICT line, without dated or rude senses and without narrowed glosses."""
+    """Yield the glosses of an EDICT line, but no dated or rude senses and no qualified glosses."""
     stale = False
     for i, gloss in enumerate(line.split("/")[1:]):
         if i == 0 or re.search(r"\(\d+\)", gloss):  # a new sense
@@ -122,13 +124,14 @@ def current_senses(line: str) -> Iterator[str]:
 
 
 def mueller(root: Path) -> Iterator[Pair]:
-    """Mueller: numbered senses; in each, translations before examples, split by ``;`` and ``,``.
+    """Read Mueller: numbered senses with translations, split by ``;`` and ``,``, then examples.
 
-    What a label marks as technical or colloquial counts only where an entry has nothing plainer.
+    Translations labelled technical or colloquial count only if an entry has no plain ones.
     """
     for head, *body in entries(root):
         text = MARKUP_RU.sub("", " ".join(body))
-        plain, labelled = [], []
+        plain: list[str] = []
+        labelled: list[str] = []
         for sense in re.split(r"\b\d+[).] |_[IVX]+\b", text):
             chunks = takewhile(lambda chunk: not re.search("[A-Za-z=]", chunk), sense.split(";"))
             before, _, after = ";".join(chunks).partition("_")
@@ -139,19 +142,19 @@ def mueller(root: Path) -> Iterator[Pair]:
 
 
 def russian_words(text: str) -> Iterator[str]:
-    """Single words of Mueller's translations: in each chunk those before the first phrase."""
+    """Yield the single words of Mueller's translations: in each chunk those before a phrase."""
     for chunk in text.lower().split(";"):
         if not CLAUSE_RU.search(chunk):
             yield from takewhile(WORD["ru"].fullmatch, map(str.strip, chunk.split(",")))
 
 
 def split_glosses(line: str) -> list[str]:
-    """Split a line at the commas and semicolons outside parentheses, and drop the latter."""
+    """Drop what is in parentheses, then split a line at commas and semicolons."""
     return [gloss.strip() for gloss in re.split("[,;]", re.sub(r"\([^()]*\)", "", line))]
 
 
 def written(forms: list[str]) -> list[str]:
-    """Drop hiragana that only tell how a kanji word sounds: they are homophones by the dozen."""
+    """Drop hiragana that only spell how a kanji word sounds: they have dozens of homophones."""
     if not any(re.search(KANJI, form) for form in forms):
         return forms
     return [form for form in forms if not re.fullmatch(r"[\u3041-\u309fー]+", form)]
@@ -172,13 +175,13 @@ SOURCES: tuple[tuple[str, str, Callable[[Path], Iterator[Pair]]], ...] = (
 
 
 def vocabulary(lang: str) -> dict[str, int]:
-    """Frequency rank of every word of a language's registry vectors, which are lower-cased."""
+    """Return the frequency rank of every word of a language's registry vectors, in lower case."""
     words = load_vectors(lang).words[: RUSSIAN_WORDS if lang == "ru" else None]
     return {word: rank for rank, word in enumerate(words)}
 
 
 def spellings(text: str, lang: str, ranks: dict[str, int]) -> list[str]:
-    """The single word that a raw dictionary string holds, in every spelling of the vocabulary."""
+    """Return the single word of a raw dictionary string, in each spelling of the vocabulary."""
     text = re.sub(r"\([^()]*\)|\[[^]]*\]|\{[^}]*\}|[\"«»“”!?]|\.$", "", text.lower().strip())
     text = unicodedata.normalize("NFC", text.strip())  # then: a typographic hyphen, a stress mark
     text = text.replace("\u2010", "-").replace("\u0301", "")
@@ -191,7 +194,7 @@ def spellings(text: str, lang: str, ranks: dict[str, int]) -> list[str]:
 
 def collect(folder: Path, ranks: dict[str, dict[str, int]]) -> dict[str, set[Pair]]:
     """Read every dictionary into one set of word pairs per direction."""
-    lexicon = defaultdict(set)
+    lexicon: dict[str, set[Pair]] = defaultdict(set)
     for direction, package, read in SOURCES:
         a, b = direction.split("-")
         found = {
@@ -206,7 +209,7 @@ def collect(folder: Path, ranks: dict[str, dict[str, int]]) -> dict[str, set[Pai
 
 
 def draw(queries: Iterable[str], ranks: dict[str, int], salt: str) -> set[str]:
-    """Draw test queries evenly over frequency: one, by hash, from each run of neighbours."""
+    """Draw test queries evenly by frequency: one, by hash, from each group of similar rank."""
     ordered = sorted(set(queries), key=ranks.__getitem__)
     count = min(TEST_QUERIES, len(ordered) // 3)
     cuts = [i * len(ordered) // count for i in range(count + 1)]
@@ -230,14 +233,16 @@ def split(name: str, pairs: set[Pair], ranks: dict[str, dict[str, int]]) -> dict
         f"{a}-{b}.test": (a, b, {(x, y) for x, y in pairs if x in test_a}),
         f"{b}-{a}.test": (b, a, {(y, x) for x, y in pairs if y in test_b}),
     }
-    return {
-        stem: sorted(rows, key=lambda row, p=p, q=q: (ranks[p][row[0]], ranks[q][row[1]]))
-        for stem, (p, q, rows) in files.items()
-    }
+    return {stem: _by_rank(rows, ranks[p], ranks[q]) for stem, (p, q, rows) in files.items()}
+
+
+def _by_rank(pairs: set[Pair], first: dict[str, int], second: dict[str, int]) -> list[Pair]:
+    """Sort pairs by the ranks of their first, then of their second words."""
+    return sorted(pairs, key=lambda pair: (first[pair[0]], second[pair[1]]))
 
 
 def main() -> None:
-    """Rebuild every file and print the table of the README."""
+    """Rebuild every file and print the README's table."""
     ranks = {lang: vocabulary(lang) for lang in ("en", "fr", "ja", "ru")}
     with tempfile.TemporaryDirectory() as folder:
         lexicon = collect(Path(folder), ranks)
@@ -246,7 +251,7 @@ def main() -> None:
         print(f"{name}: {len(pairs):,} pairs, {len({x for x, _ in pairs}):,} source words")
         for stem, rows in split(name, pairs, ranks).items():
             lines = "".join(f"{x}\t{y}\n" for x, y in rows)
-            (HERE / f"{stem}.tsv").write_bytes(lines.encode("utf-8"))
+            (FOLDER / f"{stem}.tsv").write_bytes(lines.encode("utf-8"))
             queries, copies = {x for x, _ in rows}, {x for x, y in rows if x == y}
             counts = f"{len(rows):,} | {len(queries):,} | {len(copies) / len(queries):.1%}"
             print(f"| `{stem}.tsv` | {counts} |")
