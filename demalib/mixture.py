@@ -130,7 +130,7 @@ class WordMixture:
         return torch.log_softmax(-gap.abs() / LOG2E, dim=-1)
 
     def log_rank(self, ranks: Tensor) -> Tensor:
-        """Logarithms of ranks in bits, divided by tau: their gap is minus the rank prior's logit."""
+        """Logarithms of ranks in bits, divided by tau: a gap is minus the rank prior's logit."""
         return ranks.to(self.centers).log() * (LOG2E / self.tau)
 
     @cached_property

@@ -58,7 +58,7 @@ class Pair:
         return torch.from_numpy(self.tgt.vectors).to(get_device())
 
     def hint(self, config: Config) -> tuple[Tensor, Tensor]:
-        """Return the vectors of the identical words on either side, each (K, d); none if ablated."""
+        """Return the vectors of the identical words, (K, d) on either side; none if ablated."""
         rows = self.identical[: 0 if config.ablate == "identical" else config.max_identical or None]
         return self.x[rows[:, 0]], self.y[rows[:, 1]]
 
@@ -204,7 +204,7 @@ class Mapping:
         if any(W.shape != (d, d) for W in maps) or any(mean.shape != (d,) for mean in means):
             raise ValueError("its maps and means are not of one dimension")
         if not d or not all(W.is_floating_point() and W.isfinite().all() for W in maps + means):
-            raise ValueError("its maps hold NaN or infinity, or nothing")
+            raise ValueError("its maps contain NaN or infinity, or nothing")
         for norm in sides:
             norm.apply(np.zeros((1, d), dtype=np.float32))
             if norm.steps.count("center") != len(norm.means):

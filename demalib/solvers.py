@@ -183,7 +183,8 @@ SOLVERS: dict[str, Solver] = {
     "gradient": Solver(fit_gradient, "identical", "Zhou et al. 2019", "CSLS (w/o R)",
                        watchable=True, resumes=True, seeded=True),
     # learned from words of the same spelling, or from nothing
-    "identical": Solver(procrustes.fit_identical, "identical", "Søgaard et al. 2018", "id+Procrustes (R)"),
+    "identical": Solver(procrustes.fit_identical, "identical", "Søgaard et al. 2018",
+                        "id+Procrustes (R)"),
     "sl-unsup-id": Solver(selflearn.fit_identical, "identical", "Artetxe et al. 2018b",
                           "SL-unsup-ID", sizes=selflearn.SIZES, seeded=True),
     "sl-unsup": Solver(selflearn.fit, "none", "Artetxe et al. 2018b", "SL-unsup",

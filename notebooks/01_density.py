@@ -294,8 +294,8 @@ plots.Picture(plots.moments(rows, y.numpy(), partners))
 # %% [markdown]
 # **See:** dots are mapped English words, rings French words, and a line joins a word to its
 # translation, which the solver does not know. Both rotate the cloud into place. Each started
-# wide, found the valley, and only then looked closely. The gradient's $W$ need not be a rotation on
-# its way, and the cloud is a little out of shape at step 40; EM's always is one.
+# wide, found the valley, and only then looked closely. The gradient's $W$ need not be a rotation in
+# between, and the cloud is a little out of shape at step 40; EM's always is one.
 #
 # ## The claim, and its limits
 

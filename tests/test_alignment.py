@@ -117,18 +117,18 @@ def test_the_criterion_is_of_the_space_that_words_are_compared_in(aligned):
 
 def test_a_description_says_what_differs_from_the_usual(aligned, tmp_path):
     mapping, pair = aligned
-    facts = {"policy": {"case": "keep", "tokens": "all"}, "seconds": 1.25}
+    more = {"policy": {"case": "keep", "tokens": "all"}, "seconds": 1.25}
     config = mapping.config.replace(knn=7, steps=9)
-    info = mapping.info | facts | {"config": config.to_dict()}
+    info = mapping.info | more | {"config": config.to_dict()}
     mapping = dataclasses.replace(mapping, info=info)
     save_alignment(tmp_path, mapping, pair)
-    told = describe(tmp_path)
-    assert told["languages"] == "aa → bb" and told["seed"] == "4" and told["dimensions"] == "16"
-    assert told["solver"].startswith(f"{config.solver} (")
-    assert told["settings"].startswith("knn=7, steps=9 (") and told["words"] == "300 aa, 300 bb"
-    assert told["identical words"] == "100" and told["seconds"] == "1.2"
-    assert told["clean-up"] == "case=keep, tokens=all" and set(FILES) <= told.keys()
-    assert float(told["criterion"].split()[0]) == pytest.approx(criterion(mapping, pair), abs=1e-4)
+    facts = describe(tmp_path)
+    assert facts["languages"] == "aa → bb" and facts["seed"] == "4" and facts["dimensions"] == "16"
+    assert facts["solver"].startswith(f"{config.solver} (")
+    assert facts["settings"].startswith("knn=7, steps=9 (") and facts["words"] == "300 aa, 300 bb"
+    assert facts["identical words"] == "100" and facts["seconds"] == "1.2"
+    assert facts["clean-up"] == "case=keep, tokens=all" and set(FILES) <= facts.keys()
+    assert float(facts["criterion"].split()[0]) == pytest.approx(criterion(mapping, pair), abs=1e-4)
 
 
 @pytest.mark.parametrize("format", ["vec", "word2vec", "npz"])

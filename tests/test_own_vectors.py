@@ -90,9 +90,9 @@ ALIGN = "align --src fi.vec --tgt el.vec --out out"
 def test_a_reader_that_has_enough_ends_the_command(supervised, command, unbuffered, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     command = [sys.executable, "-m", "demalib", *command.split()]
-    told = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    told.stdout.close()  # as ``head`` does after some lines
-    assert told.stderr.read() == b"" and told.wait() == 141
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()  # as ``head`` does after some lines
+    assert process.stderr.read() == b"" and process.wait() == 141
 
 
 def p_at_1(capsys):
@@ -110,7 +110,7 @@ def test_unseen_languages_align(folder, capsys):
 
 
 @pytest.mark.parametrize("shared", [0, 1, 9])
-def test_too_weak_a_hint_is_told_at_once(folder, capsys, shared):
+def test_too_weak_a_hint_is_refused_at_once(folder, capsys, shared):
     write_languages(folder, shared, n=300, d=20)
     code, _, err = demalib_says(capsys, ALIGN)
     assert code == 2 and err.count("\n") == 1

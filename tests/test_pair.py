@@ -70,7 +70,7 @@ def test_the_hint_is_of_the_most_frequent_identical_words_and_none_if_ablated(rn
     assert [len(v) for v in pair.hint(Config(ablate="identical"))] == [0, 0]
 
 
-def test_too_few_identical_words_are_told_with_what_to_do(rng):
+def test_the_error_for_too_few_identical_words_says_what_to_do(rng):
     src, tgt, _ = planted(rng, shared=3)
     pair = make_pair(src, tgt)
     assert pair.require_identical(3) is pair.identical

@@ -104,7 +104,7 @@ def test_what_the_core_refuses_is_a_data_error(settings, says, pair):
 
 
 @pytest.mark.parametrize("name", [n for n, s in SOLVERS.items() if s.hint == "identical"])
-def test_no_identical_word_is_told_with_what_to_do(name, rng):
+def test_the_error_without_identical_words_says_what_to_do(name, rng):
     src, tgt, _ = planted(rng, n=100, d=8, shared=0)
     with pytest.raises(DataError, match="share 0 words .*--lexicon"):
         align(make_pair(src, tgt), Config(solver=name))

@@ -56,7 +56,7 @@ def test_auc_counts_wins_and_halves_ties():
     assert sim.auc(np.ones(5), np.ones(5)) == {"auc": 0.5, "ci95": [0.5, 0.5]}
 
 
-def test_auc_interval_holds_the_truth_about_19_times_in_20(rng):
+def test_auc_interval_contains_the_truth_about_19_times_in_20(rng):
     held = 0
     for _ in range(200):
         high, low = rng.standard_normal((2, 80))
@@ -65,7 +65,7 @@ def test_auc_interval_holds_the_truth_about_19_times_in_20(rng):
     assert 180 <= held <= 199
 
 
-def test_fishers_interval_holds_the_truth_about_19_times_in_20(rng):
+def test_fishers_interval_contains_the_truth_about_19_times_in_20(rng):
     held = 0
     for _ in range(400):
         x, e = rng.standard_normal((2, 100))

@@ -41,14 +41,14 @@ def test_a_checkpoint_of_another_run_is_refused(checkpoint, state):
 
 
 @pytest.mark.parametrize("length", [0, 5, 60, -1])
-def test_a_damaged_file_is_told_with_what_to_do(checkpoint, state, length):
+def test_the_error_for_a_damaged_file_says_what_to_do(checkpoint, state, length):
     checkpoint.save("run", *state)
     checkpoint.path.write_bytes(checkpoint.path.read_bytes()[:length])
     with pytest.raises(DataError, match=r"c\.safetensors: not a valid checkpoint .*; delete it"):
         taken(checkpoint)
 
 
-def test_a_state_that_does_not_fit_is_told_as_damage(checkpoint, state):
+def test_a_state_that_does_not_fit_counts_as_damage(checkpoint, state):
     checkpoint.save("run", *state)
 
     def restore(tensors, facts):

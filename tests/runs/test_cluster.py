@@ -176,7 +176,7 @@ def test_a_killed_client_goes_on_where_it_was(notebook):
     assert_nothing_is_left(notebook)
 
 
-def test_workers_elsewhere_send_files_and_a_failure_is_told(notebook, tmp_path, capsys):
+def test_workers_elsewhere_send_files_and_a_failure_is_reported(notebook, tmp_path, capsys):
     place, folder = tmp_path / "scheduler.json", runs.results_dir() / "runs" / "en-fr" / "gradient"
     stale = runs.work_dir(folder / "0") / CHECKPOINT
     stale.parent.mkdir(parents=True)

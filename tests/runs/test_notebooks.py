@@ -104,7 +104,7 @@ def test_the_settings_of_a_run_are_those_of_its_preset_and_its_parameters(notebo
     assert config == preset("en-fr", seed=2, solver="gradient", max_vocab=5000)
 
 
-def test_a_failed_cell_is_told_and_the_notebook_is_kept(notebook, tmp_path):
+def test_a_failed_cell_is_named_and_the_notebook_is_kept(notebook, tmp_path):
     out = tmp_path / "out.ipynb"
     with pytest.raises(notebooks.NotebookError, match=r"failed in cell \d: RuntimeError: no good"):
         notebooks.execute(notebook, out, {"solver": "procrustes", "folder": str(tmp_path)})
