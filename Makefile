@@ -26,6 +26,7 @@ chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 rep
 
 bench: $(READY)        ## ratios of time and memory, measured in one run
 	cd tests && ../$(BIN)/python -m bench
+	$(BIN)/python -m pytest -m long tests
 
 lab: $(READY)          ## open the notebooks
 	$(BIN)/jupyter lab notebooks

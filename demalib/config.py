@@ -69,7 +69,9 @@ class Config:
     @property
     def name(self) -> str:
         """The solver, and each setting that differs from the preset: ``em,ablate=prior``."""
-        usual = preset(self.pair, self.recipe).to_dict() | {"recipe": "laptop"}
+        known = {self.pair, reverse_pair(self.pair)} & {*REGISTRY_PAIRS, *PAPER_PAIRS}
+        base = preset(self.pair, self.recipe) if known else Config(self.pair, vectors="files")
+        usual = base.to_dict() | {"recipe": "laptop"}
         own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
         shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
         return ",".join([self.solver, *shown])

@@ -30,7 +30,8 @@ CHOICES = {
     "matmul_dtype": tuple(DTYPES),
 }
 NAMES = ("W_xy", "W_yx")
-Restore = Callable[[dict[str, Tensor], dict[str, Any]], None]
+Tensors, Facts = dict[str, Tensor], dict[str, Any]
+Restore = Callable[[Tensors, Facts], None]
 Score = Callable[[Tensor, Tensor], tuple[float, float]]  # (W_xy, W_yx) -> one for each
 
 
@@ -101,12 +102,10 @@ class Checkpoint(Protocol):
     def load(self, signature: str, restore: Restore) -> None:
         """Call ``restore`` with what was saved, if anything was; refuse another signature."""
 
-    def save(self, signature: str, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    def save(self, signature: str, tensors: Tensors, facts: Facts) -> None:
         """Keep a state."""
 
-    def save_last_good(
-        self, signature: str, tensors: dict[str, Tensor], facts: dict[str, Any]
-    ) -> str:
+    def save_last_good(self, signature: str, tensors: Tensors, facts: Facts) -> str:
         """Keep the state before a failure; say where."""
 
 
@@ -123,7 +122,7 @@ class State:
     stale: int = 0  # validations without gain
     history: list[dict[str, float]] = field(default_factory=list)
 
-    def dump(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def dump(self) -> tuple[Tensors, Facts]:
         """Return all tensors by name, and all else."""
         tensors = {
             "generator": self.generator.get_state(),
@@ -136,14 +135,15 @@ class State:
         facts = {name: getattr(self, name) for name in ("step", "scores", "stale", "history")}
         return {k: v.clone().contiguous() for k, v in tensors.items()}, facts
 
-    def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    def restore(self, tensors: Tensors, facts: Facts) -> None:
         """Take up what :meth:`dump` gave; a ValueError or KeyError if it does not fit."""
         W, step = self.flows[0].W, torch.zeros(())  # what a map and Adam's count are like
         for name in tensors.keys() - {"generator"}:
             like, tensor = step if name.endswith(".step") else W, tensors[name]
             if (tensor.shape, tensor.dtype) != (like.shape, like.dtype) or tensor.isnan().any():
                 raise ValueError(f"{name} is broken")
-        if facts["step"] != (facts["history"][-1]["step"] if facts["history"] else 0):
+        last = [{"step": 0, "seconds": 0.0}, *facts["history"]][-1]
+        if facts["step"] != last["step"] or not last["seconds"] >= 0:
             raise ValueError("its step and its history do not agree")
         for name, flow in zip(NAMES, self.flows, strict=True):
             flow.W.data = tensors[name].to(W.device)

@@ -117,3 +117,8 @@ def test_unknown_names_list_the_known_ones():
 def test_refinement_has_the_arguments_of_refine():
     config = Config(dictionary="s2t", max_rank=70, knn=3)
     assert config.refinement == {"mode": "s2t", "max_rank": 70, "knn": 3}
+
+
+def test_a_pair_of_ones_own_has_a_run_name():
+    own = Config("aa-bb", "em", vectors="files").replace(ablate="prior")
+    assert own.name == "em,ablate=prior"
