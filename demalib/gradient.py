@@ -30,7 +30,8 @@ CHOICES = {
     "matmul_dtype": tuple(DTYPES),
 }
 NAMES = ("W_xy", "W_yx")
-Tensors, Facts = dict[str, Tensor], dict[str, Any]
+Tensors = dict[str, Tensor]
+Facts = dict[str, Any]
 Restore = Callable[[Tensors, Facts], None]
 Score = Callable[[Tensor, Tensor], tuple[float, float]]  # (W_xy, W_yx) -> one for each
 
@@ -291,10 +292,8 @@ def _explain_failure(
 ) -> str:
     """The loss is NaN or infinite: keep the last good state and say so."""
     values = ", ".join(f"{name} {part:.4g}" for name, part in parts.items())
-    kept = ""
+    text = f"gradient: the loss is not finite at step {state.step + 1} ({values}); lower the rate "
+    text += "or raise the variances"
     if checkpoint:
-        kept = f"; the state before it is in {checkpoint.save_last_good(signature, *state.dump())}"
-    return (
-        f"gradient: the loss is not finite at step {state.step + 1} ({values}); lower the rate "
-        f"or raise the variances{kept}"
-    )
+        text += f"; the state before it is in {checkpoint.save_last_good(signature, *state.dump())}"
+    return text
