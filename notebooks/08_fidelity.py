@@ -241,9 +241,8 @@ differences["mean of the export"] = ("csls", judged["code"], judged["export"])
 # ## All of them
 #
 # The effect is what the code's choice adds to P@1, compared query by query. The three CSLS-D rows
-# build on each other. Intervals are over the queries; they do not cover the luck of the seed,
-# which moves the sampling row by a point or two. Where the text is silent, brackets say what a
-# corrected version does.
+# build on each other. Intervals are over the queries; they do not cover the luck of the seed. Where
+# the text is silent, brackets say what a corrected version does.
 
 # %%
 says = {

@@ -86,7 +86,7 @@ def test_subnormals_on_purpose_are_seen_and_flushed():
 
 def test_stages(real_cache):
     found = pipeline.stages(words=500)
-    names = ["import", "read", "normalise", "solve", "judge", "save", "draw"]
+    names = ["import", "read", "normalise", "solve", "judge", "save", "draw", "translate"]
     assert list(found) == names and all(seconds > 0 for seconds in found.values())
 
 

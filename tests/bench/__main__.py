@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import sys
@@ -37,7 +38,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def machine() -> dict[str, Any]:
-    """Describe what the figures depend on: the CPU, threads, the library behind products."""
+    """Describe what the figures depend on: the CPU, its load, threads, the library of products."""
     info = Path("/proc/cpuinfo")
     text = info.read_text() if info.is_file() else ""
     cpu = re.search(r"model name\s*: (.+)", text) or re.search(r"vendor_id\s*: (.+)", text)
@@ -45,6 +46,7 @@ def machine() -> dict[str, Any]:
     known = ("mkl", "openblas", "blis", "accelerate")
     return {
         "cpu": cpu[1].strip() if cpu else platform.processor() or platform.machine(),
+        "load": round(os.getloadavg()[0], 1),  # before the part starts; 0 on a quiet machine
         "threads": torch.get_num_threads(),
         "blas": next((name for name in known if f"blas_info={name}" in build), "unknown"),
     }

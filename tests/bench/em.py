@@ -32,10 +32,11 @@ def em(pair: Pair | None = None, rounds: int = 2) -> dict[str, Any]:
     pair = pair or english_french()
     sizes = [phase.words for phase in SCHEDULE for _ in range(phase.rounds)]
     solve = partial(fit_em, pair, preset("en-fr"))
+    multiply = bare_products(pair.x, pair.y, max(sizes))
     runs = {
         "em": solve,
-        "products of the rounds": bare_products(pair.x, pair.y, sizes),
-        "products of the last E-step": bare_products(pair.x, pair.y, sizes[-1:]),
+        "products of the rounds": partial(multiply, sizes),
+        "products of the last E-step": partial(multiply, sizes[-1:]),
     }
     seconds = in_turn(runs, rounds)
     every = seconds["products of the rounds"]
@@ -51,15 +52,21 @@ def em(pair: Pair | None = None, rounds: int = 2) -> dict[str, Any]:
     }
 
 
-def bare_products(x: Tensor, y: Tensor, sizes: list[int]) -> Callable[[], None]:
-    """Prepare the two products of an E-step for the most frequent words, a pair for each size.
+def bare_products(x: Tensor, y: Tensor, most: int) -> Callable[[list[int]], None]:
+    """Prepare the two products of an E-step; all outputs are allocated and touched here.
 
-    All outputs are allocated and touched here, so that the returned function only multiplies.
+    Returns:
+        A function that only multiplies: the most frequent words of either side, for each of the
+        sizes it is given, up to ``most``.
     """
-    n, m = (min(max(sizes), len(side)) for side in (x, y))
-    W, table, mapped = torch.eye(x.shape[1]).to(x), x.new_zeros(n * m), torch.zeros_like(x[:n])
+    x, y = x[:most], y[:most]
+    W, table, mapped = (
+        torch.eye(x.shape[1]).to(x),
+        x.new_zeros(len(x) * len(y)),
+        torch.zeros_like(x),
+    )
 
-    def multiply() -> None:
+    def multiply(sizes: list[int]) -> None:
         for words in sizes:
             src, tgt = x[:words], y[:words]
             G = table[: len(src) * len(tgt)].view(len(src), len(tgt))

@@ -73,6 +73,7 @@ def stages(words: int = 0) -> dict[str, float]:
 
     with stage("import"):
         from demalib import plots
+        from demalib.alignment import translate
         from demalib.config import preset
         from demalib.data.registry import load_vectors
         from demalib.evaluation import benchmark
@@ -106,6 +107,9 @@ def stages(words: int = 0) -> dict[str, float]:
             )
             for number, ax in enumerate(axes):
                 plots.save(ax, Path(folder) / f"{number}.png")
+    with stage("translate"):
+        for word in pair.src.words[100:104]:
+            translate(mapping, pair, word, k=3)
     return seconds
 
 
