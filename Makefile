@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Threads that wait sleep: on busy cores, spinning ones cost ten times the work.
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: run test chaos lint lab app bench setup clean
 
