@@ -105,7 +105,8 @@ def fit_em(
         W = start_map(v_x, v_y)
     history: list[dict[str, float]] = []
     by_rank, began = ablate != "prior", time.perf_counter()
-    most = fitting_words(max(phase.words for phase in schedule), x.device)
+    wanted = min(max(phase.words for phase in schedule), max(len(x), len(y)))
+    most = fitting_words(wanted, x.device)
     memory = table_memory(x, min(len(x), most), min(len(y), most))
     plan = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
     for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):

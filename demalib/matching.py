@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -52,43 +53,61 @@ def e_step(
         It is computed tile by tile and kept in half precision, relative to the best logit in its
         row of the tile, so that the two matrix products are nearly all of the time.
     """
-    x, y, n, m = src.centers, tgt.centers, len(src), len(tgt)
-    query, keys = _with_biases(x, y, W, tgt.sigma2)
-    rows, columns = (min(limit, size) for limit, size in zip(tile_shape(x), (n, m), strict=True))
-    memory = table_memory(x, n, m) if memory is None else memory
-    table, spare = memory[: n * m].view(n, m), x.new_empty(2, rows * columns)
-    log_i, log_j = src.log_ranks[:, None], tgt.log_ranks
-    tops, row_sums = x.new_empty(2, n, -(-m // columns))
-    col_sums = x.new_empty(-(-n // rows), m)
-    blocks = [
-        (s, i, t, j)
-        for s, i in enumerate(slices(n, rows))
-        for t, j in enumerate(slices(m, columns))
-    ]
-    for s, i, t, j in blocks:  # the logits, and the sums of both directions
-        tile, copy = (_as_tile(part, i, j) for part in spare)
-        torch.mm(query[i], keys[j].T, out=tile)
-        if by_rank:
-            add_rank_logits_(tile, log_i[i], log_j[j], copy)
-        top = tile.amax(0)
-        torch.sub(tile, top, out=copy)
-        col_sums[s, j] = copy.clamp_(min=FLOOR).exp2_().sum(0).log2_() + top
-        top = tile.amax(1) + 1  # one bit above the best, so that no half is subnormal
-        tile -= top[:, None]
-        table[i, j], tops[i, t] = torch.threshold_(tile, FLOOR, -math.inf), top
-        row_sums[i, t] = tile.exp2_().sum(1).log2_() + top
-    log_rows, log_cols = log2_sum(row_sums, 1), log2_sum(col_sums, 0)  # (n,), (m,)
-    found, src_weight, tgt_weight = torch.zeros_like(x), x.new_zeros(n), x.new_zeros(m)
-    for _, i, t, j in blocks:  # the weights g_ij, and what they sum up to
-        tile = _as_tile(spare[0], i, j).copy_(table[i, j])
-        tile *= 2 * beta
-        tile += (beta * (2 * tops[i, t] - log_rows[i]))[:, None]
-        tile -= beta * log_cols[j]
-        weigh_(tile)
-        src_weight[i] += tile.sum(1)
-        tgt_weight[j] += tile.sum(0)
-        found[i].addmm_(tile, y[j])
-    return Matched(x.T @ found, src_weight, tgt_weight, float(log_rows.mean()) / LOG2E)
+    x, y = src.centers, tgt.centers
+    table = _Table(src, tgt, W, by_rank, memory)
+    found, src_weight, tgt_weight = torch.zeros_like(x), x.new_zeros(len(x)), x.new_zeros(len(y))
+    for i, j, g in table.weights(beta):
+        src_weight[i] += g.sum(1)
+        tgt_weight[j] += g.sum(0)
+        found[i].addmm_(g, y[j])
+    return Matched(x.T @ found, src_weight, tgt_weight, float(table.log_rows.mean()) / LOG2E)
+
+
+class _Table:
+    """All logits l_ij of two mixtures in half precision, and the log-sums of rows and columns.
+
+    Takes the arguments of :func:`e_step`.
+    """
+
+    def __init__(
+        self, src: WordMixture, tgt: WordMixture, W: Tensor, by_rank: bool, memory: Tensor | None
+    ) -> None:
+        x, (n, m) = src.centers, (len(src), len(tgt))
+        query, keys = _with_biases(x, tgt.centers, W, tgt.sigma2)
+        log_i, log_j = src.log_ranks[:, None], tgt.log_ranks
+        limits = zip(tile_shape(x), (n, m), strict=True)
+        rows, columns = (min(limit, size) for limit, size in limits)
+        memory = table_memory(x, n, m) if memory is None else memory
+        self.logits, self.spare = memory[: n * m].view(n, m), x.new_empty(2, rows * columns)
+        self.blocks = [
+            (s, i, t, j)
+            for s, i in enumerate(slices(n, rows))
+            for t, j in enumerate(slices(m, columns))
+        ]
+        self.tops, row_sums = x.new_empty(2, n, -(-m // columns))
+        col_sums = x.new_empty(-(-n // rows), m)
+        for s, i, t, j in self.blocks:
+            tile, copy = (_as_tile(part, i, j) for part in self.spare)
+            torch.mm(query[i], keys[j].T, out=tile)
+            if by_rank:
+                add_rank_logits_(tile, log_i[i], log_j[j], copy)
+            top = tile.amax(0)
+            torch.sub(tile, top, out=copy)
+            col_sums[s, j] = copy.clamp_(min=FLOOR).exp2_().sum(0).log2_() + top
+            top = tile.amax(1) + 1  # one bit above the best, so that no half is subnormal
+            tile -= top[:, None]
+            self.logits[i, j], self.tops[i, t] = torch.threshold_(tile, FLOOR, -math.inf), top
+            row_sums[i, t] = tile.exp2_().sum(1).log2_() + top
+        self.log_rows, self.log_cols = log2_sum(row_sums, 1), log2_sum(col_sums, 0)
+
+    def weights(self, beta: float) -> Iterator[tuple[slice, slice, Tensor]]:
+        """Yield slices of rows and columns and their weights g_ij; the next overwrite them."""
+        for _, i, t, j in self.blocks:
+            tile = _as_tile(self.spare[0], i, j).copy_(self.logits[i, j])
+            tile *= 2 * beta
+            tile += (beta * (2 * self.tops[i, t] - self.log_rows[i]))[:, None]
+            tile -= beta * self.log_cols[j]
+            yield i, j, weigh_(tile)
 
 
 def table_memory(like: Tensor, n: int, m: int) -> Tensor:
