@@ -289,7 +289,7 @@ for solver, (path, unit, every, shown) in moments.items():
         off = plane.degrees_apart(plane.angle(path[k]), degrees)
         caption = f"{unit} {k % len(path) * every}: {off:.1f}° off"
         rows[solver][caption] = (x @ path[k]).numpy()
-plots.Picture(plots.moments(rows, y.numpy(), partners))
+plots.Picture(plots.snapshots(rows, y.numpy(), partners))
 
 # %% [markdown]
 # **See:** dots are mapped English words, rings French words, and a line joins a word to its

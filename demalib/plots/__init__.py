@@ -14,7 +14,7 @@ One import serves them all: ``from demalib import plots``. The modules:
 
 from demalib.plots.bench import growth, precision_over_time
 from demalib.plots.common import Picture, save, style
-from demalib.plots.plane import SRC, TGT, cloud, curves, landscapes, moments, panels
+from demalib.plots.plane import SRC, TGT, cloud, curves, landscapes, panels, snapshots
 from demalib.plots.runs import by_frequency, history, hubness, precision, rounds
 from demalib.plots.similarity import cosines, separation
 from demalib.plots.tables import ablations, beside_paper, effects, rivals
@@ -38,7 +38,6 @@ __all__ = [
     "joined_words",
     "landscapes",
     "meeting",
-    "moments",
     "panels",
     "precision",
     "precision_over_time",
@@ -46,5 +45,6 @@ __all__ = [
     "rounds",
     "save",
     "separation",
+    "snapshots",
     "style",
 ]

@@ -115,7 +115,7 @@ def landscapes(table: pd.DataFrame, truth: float) -> list[Axes]:
     return list(axes[0])
 
 
-def moments(
+def snapshots(
     rows: dict[str, dict[str, np.ndarray]],
     targets: np.ndarray,
     partners: np.ndarray,

@@ -53,7 +53,7 @@ def test_the_darkest_shade_is_the_top_of_the_density():
 def test_moments_join_words_to_their_translations():
     targets, partners = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1, 0])
     mapped = np.array([[0.9, 0.1], [0.1, 0.9]])
-    axes = plots.moments({"em": {"start": mapped, "end": targets}}, targets, partners)
+    axes = plots.snapshots({"em": {"start": mapped, "end": targets}}, targets, partners)
     assert axes.shape == (1, 2) and axes[0, 1].get_title() == "end"
     lines = [np.array(line.get_data()).T for line in axes[0, 0].lines]
     np.testing.assert_allclose(lines, [[mapped[0], targets[1]], [mapped[1], targets[0]]])
