@@ -26,8 +26,8 @@ lint: $(READY)         ## ruff, formatting included; types; known holes in the p
 chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
 	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
 
-bench: $(READY)        ## ratios of time and memory, measured in one run
-	cd tests && ../$(BIN)/python -m bench
+bench: $(READY)        ## ratios of time and memory, measured in one run; PARTS="em csls" runs two
+	cd tests && ../$(BIN)/python -m bench $(PARTS)
 	$(BIN)/python -m pytest -m long tests
 
 lab: $(READY)          ## open the notebooks

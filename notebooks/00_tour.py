@@ -37,13 +37,12 @@ picture = "mother father brother red blue green dog horse river music song judge
 # with the same spelling in both languages.
 
 # %% tags=["nbval-check-output"]
-import numpy as np
 import pandas as pd
 
 import demalib
 from demalib import plots
 from demalib.evaluation.benchmark import evaluate, summarise
-from demalib.pair import retrievers
+from demalib.explore.words import directions, in_plane
 
 plots.style()
 config = demalib.preset(pair, max_vocab=max_vocab)
@@ -86,18 +85,9 @@ best.to_frame("three best translations")
 # figure shows the plane in which these words differ most.
 
 # %%
-asked = [word for word in picture.split() if word in words.src.index]
-shared, _ = retrievers(mapping, words)
-i = [words.src.index[word] for word in asked]
-translated = demalib.translate(mapping, words, asked, k=1)["translation"].tolist()
-j = [words.tgt.index[word] for word in translated]
-both = np.concatenate([shared.mapped[i].cpu(), shared.targets[j].cpu()])
-both -= both.mean(axis=0)
-plane = np.linalg.svd(both, full_matrices=False)[2][:2]  # the first two principal axes
-points = pd.DataFrame(both @ plane.T, columns=["x", "y"])
-points["word"] = asked + translated
-points["side"] = ["src"] * len(asked) + ["tgt"] * len(asked)
-points["partner"] = points.index + len(asked)
+forward_words, _ = directions(mapping, words)
+shown = [word for word in picture.split() if word in words.src.index]
+points = in_plane(forward_words, shown)
 axes = plots.joined_words(points, config.langs)
 
 # %% [markdown]

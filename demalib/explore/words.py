@@ -5,6 +5,7 @@ The explorer shows nothing else, so all of it can be used and tested without wid
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from torch.nn.functional import normalize
 from demalib.config import Config
 from demalib.embedding import Embedding, explain_unknown
 from demalib.errors import DataError
-from demalib.pair import Pair, retrievers
+from demalib.pair import Mapping, Pair, retrievers
 from demalib.retrieval import Metric, Retriever, best_columns
 from demalib.solvers import align
 
@@ -84,10 +85,23 @@ def trace(pair: Pair, config: Config) -> tuple[Direction, Direction]:
         seen[at] = (W_xy.cpu().clone(), W_yx.cpu().clone())
         return {}
 
-    mapping = align(pair, config, watch=watch)
-    unit, identity = "step" if "step" in mapping.history else "round", torch.eye(pair.src.dim)
+    return directions(align(pair, config, watch=watch), pair, seen)
+
+
+def directions(
+    mapping: Mapping, pair: Pair, seen: dict[int, tuple[Tensor, Tensor]] | None = None
+) -> tuple[Direction, Direction]:
+    """Return both directions of a solved pair.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces.
+        seen: W_xy and W_yx by round or step, on the CPU; more snapshots of the run.
+    """
+    config, identity = mapping.config, torch.eye(pair.src.dim)
+    unit = "step" if "step" in mapping.history else "round"
     maps = {"no map": (identity, identity)}
-    maps |= {f"{unit} {at}": both for at, both in seen.items()}
+    maps |= {f"{unit} {at}": both for at, both in (seen or {}).items()}
     maps["final map"] = (mapping.W_xy, mapping.W_yx)
     forward, backward = retrievers(mapping, pair, config.knn)
 
@@ -203,6 +217,15 @@ def clouds(direction: Direction, snapshot: str = "", n: int = CLOUD) -> pd.DataF
     """
     words = len(direction.src)
     return _plane(direction, torch.linspace(0, words - 1, min(n, words)).long(), snapshot)
+
+
+def in_plane(direction: Direction, words: Iterable[str]) -> pd.DataFrame:
+    """Project some source words and their translations to a plane.
+
+    Returns:
+        A data frame as from :func:`around`.
+    """
+    return _plane(direction, torch.tensor([direction.row(word) for word in words]), "")
 
 
 def _plane(direction: Direction, rows: Tensor, snapshot: str) -> pd.DataFrame:

@@ -46,7 +46,7 @@ def machine() -> dict[str, Any]:
     known = ("mkl", "openblas", "blis", "accelerate")
     return {
         "cpu": cpu[1].strip() if cpu else platform.processor() or platform.machine(),
-        "load": round(os.getloadavg()[0], 1),  # before the part starts; 0 on a quiet machine
+        "load": round(os.getloadavg()[0], 1),  # of the last minute, an earlier part's included
         "threads": torch.get_num_threads(),
         "blas": next((name for name in known if f"blas_info={name}" in build), "unknown"),
     }

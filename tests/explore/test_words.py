@@ -6,20 +6,25 @@ import sys
 import numpy as np
 import pytest
 import torch
+from conftest import planted
 
-from demalib.config import preset
+from demalib.config import Config, preset
 from demalib.errors import DataError
 from demalib.explore.words import (
     SHOWN,
     around,
     clouds,
+    directions,
     hubs,
+    in_plane,
     meeting,
     neighbours,
     trace,
     translations,
 )
+from demalib.pair import make_pair
 from demalib.retrieval import Metric, k_occurrence
+from demalib.solvers import align
 
 
 def test_translations_name_cosine_ranks_and_neighbours(there):
@@ -105,3 +110,15 @@ assert "demalib.explore.widgets" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_some_words_in_a_plane_with_their_translations(rng):
+    src, tgt, _ = planted(rng, n=300, d=8, shared=60)
+    pair = make_pair(src, tgt)
+    forward, backward = directions(align(pair, Config("en-fr")), pair)
+    assert list(forward.snapshots) == ["no map", "final map"] == list(backward.snapshots)
+    frame = in_plane(forward, ["src200", "src201"])
+    assert frame["word"].tolist() == ["src200", "src201", "tgt200", "tgt201"]
+    assert frame["partner"].tolist()[:2] == [2, 3]
+    with pytest.raises(DataError, match="nonsense"):
+        in_plane(forward, ["nonsense"])
