@@ -25,15 +25,10 @@ from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import best_partners, dictionary_cosine
 from demalib.retrieval import Metric, Retriever
-from demalib.solvers import get_solver
+from demalib.solvers import get_metric, get_solver
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
-BRIEF = (
-    "pair",
-    "solver",
-    "seed",
-    "vectors",
-)  # settings that a description has lines of their own for
+BRIEF = ("pair", "solver", "seed", "vectors")  # left out of the line "settings"
 
 
 def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
@@ -78,9 +73,10 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
 
 def criterion(mapping: Mapping, pair: Pair) -> float:
     """Compute the mean cosine of frequent words and their best translations, the criterion."""
-    config = mapping.config
-    forward = retrievers(mapping, pair)[0]
-    return dictionary_cosine(forward.mapped, forward.targets, config.max_rank, config.knn)
+    config, n = mapping.config, mapping.config.max_rank
+    frequent = Pair(pair.src.head(n), pair.tgt.head(n), pair.identical[:0])
+    forward, _ = retrievers(mapping, frequent)
+    return dictionary_cosine(forward.mapped, forward.targets, n, config.knn)
 
 
 def translate(
@@ -118,9 +114,8 @@ def translate(
         raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
     rows = [row for word in words if (row := found[word]) is not None]
     config = mapping.config
-    sigma2 = config.sigma2_src if reverse else config.sigma2_tgt
-    exact = Metric(metric, get_solver(config.solver).metric.beta, sigma2, config.tau)
     retriever = retrievers(mapping, pair, config.knn)[reverse]
+    exact = get_metric(config, metric, reverse)
     scores, columns = retriever.translate(torch.tensor(rows, dtype=torch.long), exact, k)
     cosines = torch.einsum("qd,qkd->qk", retriever.mapped[rows], retriever.targets[columns])
     k = columns.shape[1]

@@ -8,6 +8,7 @@ from typing import Any
 
 from demalib.errors import DataError
 from demalib.gradient import Settings
+from demalib.procrustes import MODES
 
 REGISTRY_PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
 PAPER_LANGS = ("es", "de", "fr", "ru", "zh", "ja", "et", "fi", "el", "hu", "pl", "tr", "it", "fa")
@@ -96,6 +97,10 @@ class Config:
             kind = type(usual[name])
             if not isinstance(value, (int, float) if kind is float else kind):
                 raise DataError(f"{name} = {value!r}: expected {kind.__name__}")
+        if settings.get("dictionary", self.dictionary) not in MODES:
+            raise DataError(
+                f"unknown dictionary {settings['dictionary']!r}; use one of {', '.join(MODES)}"
+            )
         loop = {name: settings.pop(name) for name in LOOP & settings.keys()}
         try:
             gradient = dataclasses.replace(self.gradient, **loop)
@@ -190,7 +195,10 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
         )
     if recipe not in RECIPES:
         raise DataError(f"unknown recipe {recipe!r}; use one of {', '.join(RECIPES)}")
-    overrides = {name: value for name, value in overrides.items() if value != ""}
+    empty = {name for name, value in overrides.items() if value == ""}
+    if unknown := sorted(empty - Config().to_dict().keys()):
+        raise DataError(f"unknown setting {', '.join(unknown)}")
+    overrides = {name: value for name, value in overrides.items() if name not in empty}
     chosen = RECIPES[recipe] | (_script_settings(pair) if recipe != "laptop" else {})
     if recipe == "paper" and "ja" in pair.split("-"):
         chosen |= {"components": 10_000, "batch": 1024}  # Section 5.2; the script says 20000, 2048

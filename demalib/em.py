@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from demalib.flow import Maps, random_orthogonal
+from demalib.flow import Maps, Watch, random_orthogonal
 from demalib.matching import Matched, e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
 from demalib.procrustes import dictionary_cosine, orthogonal_factor, procrustes
@@ -38,7 +38,6 @@ ABLATIONS = ("density", "identical", "prior")
 PROBES = 300  # words that stand for all when the variance is chosen
 RECORDED = 3000  # most frequent words whose dictionary gives the criterion of every round
 NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the last M-step
-Watch = Callable[[int, Tensor, Tensor], dict[str, float]]  # (round, W_xy, W_yx) -> figures
 
 
 class Phase(NamedTuple):
@@ -154,7 +153,7 @@ def _expect(
 
 
 def start_map(x: Tensor, y: Tensor) -> Tensor:
-    r"""Say what the identical words say, and no more: where EM begins, ``(d, d)``.
+    r"""Build the map that EM starts from, ``(d, d)``, from the identical words alone.
 
     With :math:`x^T y = U S V^T` it is :math:`U S^{1/2} V^T`. A few words fix the map in a few
     directions only; Procrustes would fill the others with an arbitrary rotation, whose luck

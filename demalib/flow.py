@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
+
+Watch = Callable[[int, Tensor, Tensor], dict[str, float]]  # (round, W_xy, W_yx) -> figures
 
 
 class Maps(NamedTuple):
@@ -22,7 +25,7 @@ def random_orthogonal(
 ) -> Tensor:
     """Draw an orthogonal matrix, ``(d, d)``, uniformly from all of them (Haar measure).
 
-    QR alone favours some rotations, since it fixes the signs of R its own way; asking for a
+    QR alone favours some rotations, since it picks the signs of R arbitrarily; forcing a
     positive diagonal undoes that. It is computed in float64 on the generator's device, so that
     one seed means one matrix whatever the dtype.
     """

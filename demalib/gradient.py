@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from demalib.em import Watch
-from demalib.flow import LinearFlow, Maps, random_orthogonal
+from demalib.flow import LinearFlow, Maps, Watch, random_orthogonal
 from demalib.losses import Batch, total
 from demalib.mixture import WordMixture
 
@@ -32,7 +31,6 @@ CHOICES = {
 NAMES = ("W_xy", "W_yx")
 Tensors = dict[str, Tensor]
 Facts = dict[str, Any]
-Restore = Callable[[Tensors, Facts], None]
 Score = Callable[[Tensor, Tensor], tuple[float, float]]  # (W_xy, W_yx) -> one for each
 
 
@@ -100,7 +98,7 @@ class Settings:
 class Checkpoint(Protocol):
     """Where a run is kept between two starts; :mod:`demalib.runs.checkpoint` has one on disk."""
 
-    def load(self, signature: str, restore: Restore) -> None:
+    def load(self, signature: str, restore: Callable[[Tensors, Facts], None]) -> None:
         """Call ``restore`` with what was saved, if anything was; refuse another signature."""
 
     def save(self, signature: str, tensors: Tensors, facts: Facts) -> None:
@@ -196,7 +194,7 @@ def fit_gradient(
         tgt: The target language.
         v_x: Source vectors of the identical words, ``(K, d)``.
         v_y: Target vectors of the same words, ``(K, d)``.
-        settings: Everything about the loop.
+        settings: Everything about the loop; the mixtures already have its words and noise.
         generator: Source of randomness; the same seed gives the same maps.
         ablate: A part of the objective to leave out (Table 4), see :func:`demalib.losses.total`.
         start: Maps to start from, ``(d, d)`` each, instead of random ones.
@@ -209,6 +207,8 @@ def fit_gradient(
     Returns:
         The maps of the best validation, for each direction its own.
     """
+    if (settings.selection != "last") != (score is not None):
+        raise ValueError(f"selection {settings.selection!r} and score do not fit together")
     state = _fresh(src, settings, generator, start)
     signature = json.dumps([asdict(settings), ablate, signature])
     if checkpoint:
@@ -219,20 +219,20 @@ def fit_gradient(
     while state.step < settings.steps:
         if settings.patience and state.stale >= settings.patience:
             break
-        parts = _step(state, src, tgt, identical, settings, ablate)
-        if not all(map(math.isfinite, parts.values())):
+        finite, parts = _step(state, src, tgt, identical, settings, ablate)
+        if not finite:
             raise ValueError(_explain_failure(state, parts, checkpoint, signature))
         bar.update()
         if state.step % settings.validate_every == 0 or state.step == settings.steps:
-            seconds = done + time.perf_counter() - began
-            rate = settings.learning_rate(state.step - 1)
-            record = {"step": state.step, "seconds": seconds, "rate": rate, **parts}
+            record = {"step": state.step, "seconds": done + time.perf_counter() - began}
+            record["rate"] = settings.learning_rate(state.step - 1)
+            record |= (losses := {name: float(part) for name, part in parts.items()})
             state.validate(record, score)
             if watch:
                 paused = time.perf_counter()
                 record |= watch(state.step, *(flow.W.detach() for flow in state.flows))
                 began += time.perf_counter() - paused
-            bar.set_postfix({name: f"{part:.3f}" for name, part in parts.items()})
+            bar.set_postfix({name: f"{loss:.3f}" for name, loss in losses.items()})
             if checkpoint:
                 checkpoint.save(signature, *state.dump())
     bar.close()
@@ -261,8 +261,8 @@ def _step(
     identical: tuple[Tensor, Tensor] | None,
     settings: Settings,
     ablate: str,
-) -> dict[str, float]:
-    """Take one step, unless the loss is not finite; return its parts."""
+) -> tuple[bool, Tensors]:
+    """Take one step if the loss is finite; return whether it was, and its parts."""
     uniform = settings.sampling == "uniform"
     x, y = (Batch.draw(m, settings.batch, state.generator, uniform) for m in (src, tgt))
     left_out = {ablate} - {""} | ({"identical"} if identical is None else set())
@@ -277,21 +277,22 @@ def _step(
         reduction=settings.reduction,
         matmul_dtype=DTYPES[settings.matmul_dtype],
     )
-    if torch.isfinite(loss):
+    finite = bool(torch.isfinite(loss))
+    if finite:
         for group in state.adam.param_groups:
             group["lr"] = settings.learning_rate(state.step)
         state.adam.zero_grad()
         loss.backward()
         state.adam.step()
         state.step += 1
-    return {name: float(part) for name, part in parts.items()}
+    return finite, parts
 
 
 def _explain_failure(
-    state: State, parts: dict[str, float], checkpoint: Checkpoint | None, signature: str
+    state: State, parts: Tensors, checkpoint: Checkpoint | None, signature: str
 ) -> str:
     """The loss is NaN or infinite: keep the last good state and say so."""
-    values = ", ".join(f"{name} {part:.4g}" for name, part in parts.items())
+    values = ", ".join(f"{name} {float(part):.4g}" for name, part in parts.items())
     text = f"gradient: the loss is not finite at step {state.step + 1} ({values}); lower the rate "
     text += "or raise the variances"
     if checkpoint:

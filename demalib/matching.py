@@ -53,6 +53,8 @@ def e_step(
         It is computed tile by tile and kept in half precision, relative to the best logit in its
         row of the tile, so that the two matrix products are nearly all of the time.
     """
+    if (src.sigma2, src.tau) != (tgt.sigma2, tgt.tau):
+        raise ValueError("e_step: both mixtures must have the same sigma2 and tau")
     x, y = src.centers, tgt.centers
     table = _Table(src, tgt, W, by_rank, memory)
     found, src_weight, tgt_weight = torch.zeros_like(x), x.new_zeros(len(x)), x.new_zeros(len(y))

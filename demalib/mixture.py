@@ -207,7 +207,7 @@ class WordMixture:
         )
         log_i = None
         if ranks is None:
-            bias = bias + self.weights.log().to(y)
+            bias = bias + self.log_prior()
         else:
             log_i = self.log_rank(ranks)[:, None]
             log_norm = log_norm - self._rank_log_normalizer(ranks).to(y)

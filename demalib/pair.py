@@ -58,8 +58,14 @@ class Pair:
         return torch.from_numpy(self.tgt.vectors).to(get_device())
 
     def hint(self, config: Config) -> tuple[Tensor, Tensor]:
-        """Return the vectors of the identical words, (K, d) on either side; none if ablated."""
-        rows = self.identical[: 0 if config.ablate == "identical" else config.max_identical or None]
+        """Return the vectors of the identical words, (K, d) on either side; none if ablated.
+
+        Raises:
+            DataError: There are no identical words.
+        """
+        if config.ablate == "identical":
+            return self.x[:0], self.y[:0]
+        rows = self.require_identical()[: config.max_identical or None]
         return self.x[rows[:, 0]], self.y[rows[:, 1]]
 
     def require_identical(self, at_least: int = 1) -> np.ndarray:

@@ -20,7 +20,7 @@ from demalib.tiles import Clusters, add_rank_logits_, iter_products
 METRICS = ("nn", "isf", "csls", "csls-d")
 ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
 SHORTLIST = 8  # candidates kept for each of the k best translations
-LAZY_SHARE = 2  # laziness pays while twice the wanted translations are fewer than the targets
+LAZY_SHARE = 2  # be lazy while 2 x k x queries is less than the number of targets
 
 
 @dataclass(frozen=True)

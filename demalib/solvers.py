@@ -31,9 +31,9 @@ from demalib.baselines import (
 from demalib.baselines.shared import Sizes
 from demalib.config import Config
 from demalib.device import make_generator
-from demalib.em import Watch
 from demalib.embedding import NORMALISATION
 from demalib.errors import DataError
+from demalib.flow import Watch
 from demalib.gradient import Checkpoint, Score
 from demalib.mixture import WordMixture
 from demalib.pair import Mapping, Pair
@@ -77,8 +77,6 @@ class Solver:
 
 def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
     """Match densities by agreement EM; see :func:`demalib.em.fit_em`."""
-    if config.ablate != "identical":
-        pair.require_identical()
     maps = em.fit_em(
         pair.x,
         pair.y,
@@ -100,8 +98,6 @@ def fit_gradient(
     checkpoint: Checkpoint | None = None,
 ) -> Mapping:
     """Match densities by the paper's loop; see :func:`demalib.gradient.fit_gradient`."""
-    if config.ablate != "identical":
-        pair.require_identical()
     src, tgt = mixtures(pair, config)
     given = (start.W_xy.to(pair.x), start.W_yx.to(pair.x)) if start else None
     maps = gradient.fit_gradient(
@@ -228,6 +224,12 @@ def get_solver(name: str) -> Solver:
     return SOLVERS[name]
 
 
+def get_metric(config: Config, name: str, reverse: bool = False) -> Metric:
+    """Make a retrieval metric with the constants of a config, for one direction."""
+    sigma2 = config.sigma2_src if reverse else config.sigma2_tgt  # of the words searched
+    return Metric(name, get_solver(config.solver).metric.beta, sigma2, config.tau)
+
+
 def seed_matters(config: Config) -> bool:
     """Say whether another seed would give another map; EM is random only without its hint."""
     return get_solver(config.solver).seeded or config.ablate == "identical"
@@ -275,5 +277,5 @@ def align(
         return solver.fit(pair, config, **options)
     except DataError:
         raise
-    except ValueError as error:  # the core's word on a setting or a hint
+    except ValueError as error:  # the core rejected a setting or a hint
         raise DataError(str(error)) from error

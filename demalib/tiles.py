@@ -30,12 +30,12 @@ def free_bytes(device: torch.device) -> int:
     return 1024 * int(fields["MemAvailable"].split()[0])
 
 
-def chunks(n: int, width: int, device: torch.device) -> Iterator[slice]:
+def chunks(n: int, width: int, device: torch.device) -> list[slice]:
     """Slice ``range(n)`` so that four float32 tiles of slice x width fit into free memory."""
     width = max(1, width)
     step = max(CHUNK_ROWS, CHUNK_NUMBERS // width)
     step = max(1, min(step, free_bytes(device) // (16 * width)))
-    return (slice(lo, min(lo + step, n)) for lo in range(0, n, step))
+    return slices(n, step)
 
 
 def iter_products(
@@ -67,7 +67,7 @@ def weigh_(logits: Tensor) -> Tensor:
     Without that, weights or their products with coordinates would be subnormal numbers, which
     some CPUs handle a hundred times more slowly than others.
     """
-    return torch.threshold_(logits.clamp_(min=FLOOR).exp2_(), 2.0 ** (FLOOR + 1), 0.0)
+    return torch.threshold_(logits.clamp_(min=FLOOR - 1).exp2_(), 2.0**FLOOR, 0.0)
 
 
 def add_rank_logits_(

@@ -12,6 +12,7 @@ from demalib.gradient import Settings
 LOOP = {field.name for field in dataclasses.fields(Settings)}
 USUAL = Config().to_dict()
 OTHER = {
+    "dictionary": "union",
     "schedule": "decay",
     "reduction": "sum",
     "sampling": "frequency",
@@ -122,3 +123,10 @@ def test_refinement_has_the_arguments_of_refine():
 def test_a_pair_of_ones_own_has_a_run_name():
     own = Config("aa-bb", "em", vectors="files").replace(ablate="prior")
     assert own.name == "em,ablate=prior"
+
+
+def test_an_unknown_name_is_refused_even_if_it_is_empty():
+    with pytest.raises(DataError, match="unknown setting typo"):
+        preset("en-fr", typo="")
+    with pytest.raises(DataError, match="unknown dictionary 'best'; use one of s2t"):
+        preset("en-fr", dictionary="best")

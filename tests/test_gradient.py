@@ -103,6 +103,11 @@ def test_a_loss_that_is_not_finite_stops_with_the_last_good_state(pair, tmp_path
     assert (tmp_path / "c.last-good.safetensors").exists()
 
 
+def test_a_weight_that_is_not_finite_stops_too(pair):
+    with pytest.raises(DataError, match="not finite at step 1"):
+        align(pair, SMALL.replace(cycle_weight=float("nan")))
+
+
 def test_a_checkpoint_of_another_run_is_refused(pair, tmp_path):
     path = tmp_path / "c.safetensors"
     align(pair, SMALL.replace(steps=10), checkpoint=DiskCheckpoint(path))

@@ -87,3 +87,9 @@ def test_narrow_variances_and_far_words_stay_finite(small):
     found = e_step(src, tgt, small[2].float())
     assert all(torch.isfinite(part).all() for part in found[:3])
     assert (found.src_weight <= 1 + 1e-5).all() and (found.tgt_weight <= 1 + 1e-5).all()
+
+
+def test_mixtures_that_do_not_fit_are_refused(small):
+    src, tgt, W = small
+    with pytest.raises(ValueError, match="same sigma2 and tau"):
+        e_step(src, WordMixture(tgt.centers, 2 * VARIANCE), W)

@@ -48,7 +48,7 @@ def test_vectors_that_are_being_trained_can_be_judged(spaces):
 
 
 def test_a_negligible_weight_is_zero_and_no_weight_is_subnormal():
-    bits = torch.tensor([0.0, -1.0, -62.0, -63.5, -64.0, -126.5, -140.0, -1e4, -torch.inf])
+    bits = torch.tensor([0.0, -1.0, -62.0, -64.0, -64.5, -126.5, -140.0, -1e4, -torch.inf])
     weights = tiles.weigh_(bits.clone())
     torch.testing.assert_close(weights[:3], bits[:3].exp2(), rtol=1e-6, atol=0)
     assert not weights[3:].any()

@@ -55,6 +55,8 @@ def load_mapping(path: str | Path) -> Mapping:
     try:
         tensors, texts = read_tensors(path)
         meta = {name: json.loads(text) for name, text in texts.items()}
+        if unknown := [name for name in tensors if name not in MAPS and "_mean_" not in name]:
+            raise ValueError(f"unknown tensor {', '.join(unknown)}")
         mapping = Mapping(
             tensors["W_xy"],
             tensors["W_yx"],

@@ -29,7 +29,7 @@ from demalib.hints import Lexicon
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import iter_refine
 from demalib.retrieval import Metric, Retriever
-from demalib.solvers import align, get_solver
+from demalib.solvers import align, get_metric, get_solver
 
 VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
 PAPER_VOCAB = 200_000  # words per language in the paper
@@ -102,13 +102,13 @@ def evaluate(
     Returns:
         What :func:`demalib.evaluation.translation.judge` returns, by direction and metric.
     """
-    own, judged = get_solver(config.solver).metric, {}
-    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own.name)))
-    sides = ((pair.src, pair.tgt, config.sigma2_tgt), (pair.tgt, pair.src, config.sigma2_src))
-    directions = retrievers(mapping, pair, config.knn)
-    for retriever, (src, tgt, sigma2), lexicon in zip(directions, sides, gold, strict=True):
+    own, judged = get_solver(config.solver).metric.name, {}
+    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own)))
+    both = zip(retrievers(mapping, pair, config.knn), gold, strict=True)
+    for reverse, (retriever, lexicon) in enumerate(both):
+        src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
         judged[f"{src.lang}-{tgt.lang}"] = {
-            name: judge(retriever, src, tgt, lexicon, Metric(name, own.beta, sigma2, config.tau))
+            name: judge(retriever, src, tgt, lexicon, get_metric(config, name, bool(reverse)))
             for name in metrics
         }
     return judged
