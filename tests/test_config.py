@@ -130,3 +130,8 @@ def test_an_unknown_name_is_refused_even_if_it_is_empty():
         preset("en-fr", typo="")
     with pytest.raises(DataError, match="unknown dictionary 'best'; use one of s2t"):
         preset("en-fr", dictionary="best")
+
+
+def test_an_empty_override_keeps_the_recipe():
+    assert preset("en-es", "fixed", exclude_test="").exclude_test
+    assert not preset("en-es", "fixed", exclude_test=False).exclude_test
