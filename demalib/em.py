@@ -35,8 +35,9 @@ from demalib.procrustes import dictionary_cosine, orthogonal_factor, procrustes
 from demalib.tiles import free_bytes, weigh_
 
 ABLATIONS = ("density", "identical", "prior")
+HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
 PROBES = 300  # words that stand for all when the variance is chosen
-RECORDED = 3000  # most frequent words whose dictionary gives the criterion of every round
+RECORDED = 2000  # most frequent words whose dictionary gives the criterion of every round
 NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the last M-step
 
 
@@ -121,7 +122,7 @@ def fit_em(
             "log_prob": found.log_prob,
             "matched": float(found.src_weight.mean()),
             "moved": float((W - moved).norm()),
-            "criterion": dictionary_cosine(src @ W, tgt, RECORDED, knn),
+            "criterion": dictionary_cosine(src[:RECORDED] @ W, tgt, RECORDED, knn),
             "seconds": time.perf_counter() - began,
         }
         if watch:
@@ -129,7 +130,6 @@ def fit_em(
             row |= watch(len(history) + 1, W, W.T)
             began += time.perf_counter() - paused
         history.append(row)
-    found, _ = _expect(src, tgt, W, candidates, phase.beta, tau, by_rank, memory)
     cross, once = found.cross + v_x.T @ v_y, v_x.new_ones(len(v_x))  # L_sup: identical words, once
     W_xy = unconstrained_m_step(torch.cat([src, v_x]), torch.cat([found.src_weight, once]), cross)
     W_yx = unconstrained_m_step(torch.cat([tgt, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
@@ -147,7 +147,7 @@ def _expect(
     memory: Tensor,
 ) -> tuple[Matched, float]:
     """Choose the variance and do the E-step; return both."""
-    sigma2 = choose_sigma2(x @ W, y, candidates, tau, by_rank)
+    sigma2 = choose_sigma2(x, y, W, candidates, tau, by_rank)
     src, tgt = (WordMixture(side, sigma2, tau=tau) for side in (x, y))
     return e_step(src, tgt, W, beta, by_rank, memory), sigma2
 
@@ -169,24 +169,25 @@ def start_map(x: Tensor, y: Tensor) -> Tensor:
 
 
 def choose_sigma2(
-    mapped: Tensor, y: Tensor, candidates: float, tau: float = 2.0, by_rank: bool = True
+    x: Tensor, y: Tensor, W: Tensor, candidates: float, tau: float = 2.0, by_rank: bool = True
 ) -> float:
     """Find the variance at which a word has a given number of effective candidates, by bisection.
 
     Args:
-        mapped: Mapped source words, ``(n, d)``; some of them stand for all.
+        x: Source words, unit vectors, ``(n, d)``; some of them stand for all.
         y: Target words, unit vectors, ``(m, d)``.
+        W: The map, ``(d, d)``.
         candidates: Effective candidates: exp of the mean entropy of the posteriors.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
     """
-    n = len(mapped)
-    rows = torch.linspace(0, n - 1, min(PROBES, n), device=mapped.device).long()
-    cosine, prior = (mapped[rows] @ y.T).mul_(LOG2E), mapped.new_zeros(1, 1)
+    n = len(x)
+    rows = torch.linspace(0, n - 1, min(PROBES, n), device=x.device).long()
+    cosine, prior = (x[rows] @ W @ y.T).mul_(LOG2E), x.new_zeros(1, 1)
     if by_rank:
         prior = WordMixture(y, 1.0, tau=tau).log_prior(rows + 1).mul_(LOG2E)
     low, high, (bits, weight) = 1e-4, 1.0, cosine.new_empty(2, *cosine.shape)
-    for _ in range(16):
+    for _ in range(HALVINGS):
         middle = math.sqrt(low * high)
         torch.add(prior, cosine, alpha=1 / middle, out=bits)
         bits -= bits.amax(dim=1, keepdim=True)

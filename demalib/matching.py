@@ -106,8 +106,8 @@ class _Table:
         """Yield slices of rows and columns and their weights g_ij; the next overwrite them."""
         for _, i, t, j in self.blocks:
             tile = _as_tile(self.spare[0], i, j).copy_(self.logits[i, j])
-            tile *= 2 * beta
-            tile += (beta * (2 * self.tops[i, t] - self.log_rows[i]))[:, None]
+            rows = (beta * (2 * self.tops[i, t] - self.log_rows[i]))[:, None]
+            torch.add(rows, tile, alpha=2 * beta, out=tile)
             tile -= beta * self.log_cols[j]
             yield i, j, weigh_(tile)
 

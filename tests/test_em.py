@@ -32,7 +32,7 @@ def expect(x, y, W):
 @pytest.mark.parametrize("wanted", [2.0, 10.0])
 def test_the_variance_gives_the_wanted_number_of_candidates(small, by_rank, wanted):
     x, y, W = small
-    sigma2 = choose_sigma2(x @ W, y, wanted, 2.0, by_rank)
+    sigma2 = choose_sigma2(x, y, W, wanted, 2.0, by_rank)
     counts = None if by_rank else torch.ones(len(y))
     ranks = torch.arange(1, len(x) + 1) if by_rank else None
     found = WordMixture(y, sigma2, counts).posterior(x @ W, ranks, entropy=True)

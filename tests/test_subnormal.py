@@ -56,7 +56,7 @@ def test_the_log_density_and_its_gradient(far, sigma2, tile):
 def test_the_choice_of_the_variance(far):
     x, y, W = far
     with CountSubnormals() as seen:
-        choose_sigma2(x @ W, y, 1.1)
+        choose_sigma2(x, y, W, 1.1)
     assert seen.count == 0, seen.where
 
 
