@@ -26,6 +26,7 @@ from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import best_partners, dictionary_cosine
 from demalib.retrieval import Metric, Retriever
 from demalib.solvers import get_metric, get_solver
+from demalib.trial import Verdict
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
 BRIEF = ("pair", "solver", "seed", "vectors")  # left out of the line "settings"
@@ -77,6 +78,22 @@ def criterion(mapping: Mapping, pair: Pair) -> float:
     frequent = Pair(pair.src.head(n), pair.tgt.head(n), pair.identical[:0])
     forward, _ = retrievers(mapping, frequent)
     return dictionary_cosine(forward.mapped, forward.targets, n, config.knn)
+
+
+def verdict_of(mapping: Mapping) -> Verdict | None:
+    """Return what the solver says about whether the alignment worked; None if it cannot say."""
+    return Verdict(**mapping.info["verdict"]) if "verdict" in mapping.info else None
+
+
+def findings(mapping: Mapping) -> dict[str, str]:
+    """Describe the hints that were used, the last step, and whether it worked, where known."""
+    out = {}
+    if "hints" in mapping.info:
+        out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
+        out["last step"] = mapping.info["last"]
+    if verdict := verdict_of(mapping):
+        out["did it work"] = str(verdict)
+    return out
 
 
 def translate(
@@ -153,6 +170,7 @@ def describe(folder: str | Path) -> dict[str, str]:
         )
         out["identical words"] = f"{info['identical']:,}"
         out["criterion"] = f"{info['criterion']:.4f} (mean cosine of the induced dictionary)"
+    out |= findings(mapping)
     if "policy" in info:
         out["clean-up"] = ", ".join(f"{name}={value}" for name, value in info["policy"].items())
     if "seconds" in info:

@@ -24,19 +24,19 @@ from demalib.data.store import read_vectors
 from demalib.embedding import Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
+from demalib.hints import parse_kinds
 from demalib.pair import make_pair
 from demalib.retrieval import METRICS
 from demalib.runs import cluster, notebooks
 from demalib.solvers import SOLVERS, TABLED, get_solver
 
 SWEPT = ("identical", "procrustes", "em")
-FEWEST_IDENTICAL = 10  # em recovers noisy rotations from ten words, not from one or three
-FEW_IDENTICAL = 100  # fewer have not been tested on real pairs
+STRICT = 3  # exit code of an alignment that did not work, with --strict
 EXAMPLES = {
     "fetch": """demalib fetch                       download vectors of en, fr, ja and ru (170 MB)
   demalib fetch muse es               download the paper's Spanish vectors (several GB)""",
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
-  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt""",
+  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict""",
     "info": "demalib info aligned",
     "translate": """demalib translate aligned cat dog -k 3
   demalib translate aligned Katze --reverse --metric csls-d""",
@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; an error that a user can fix is one line, with exit code 2."""
     args = parser().parse_args(argv)
     try:
-        args.call(args)
+        code = args.call(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has closed it, as ``head`` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    return 0
+    return code or 0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -99,9 +99,14 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--src", required=True, help="source vectors: .vec, .vec.gz, .bin, .npz")
     sub.add_argument("--tgt", required=True, help="target vectors")
     sub.add_argument("--out", required=True, help="folder for the result")
-    default = f"(default: procrustes if a lexicon is given, else {Config().solver})"
-    sub.add_argument("--solver", default="", help=f"{', '.join(SOLVERS)} {default}")
+    usual = Config()
+    solver = f"{', '.join(SOLVERS)} (default: {usual.solver})"
+    sub.add_argument("--solver", default=usual.solver, help=solver)
     sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
+    kinds = f"hints without a dictionary, for em (default: {usual.hints})"
+    sub.add_argument("--hints", default=usual.hints, help=kinds)
+    strict = "exit code 3 if the verdict is that the alignment did not work"
+    sub.add_argument("--strict", action="store_true", help=strict)
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument(
         "--max-vocab",
@@ -181,10 +186,9 @@ def fetch(args: argparse.Namespace) -> None:
         print(f"{load_vectors(lang).summary()} ({REGISTRY[lang].about})")
 
 
-def align(args: argparse.Namespace) -> None:
+def align(args: argparse.Namespace) -> int:
     """Read two files, learn the map, write a folder with everything that later steps need."""
-    solver = args.solver or ("procrustes" if args.lexicon else Config().solver)
-    known, out = get_solver(solver), Path(args.out)
+    known, out = get_solver(args.solver), Path(args.out)
     if out.exists() and not out.is_dir():
         raise DataError(
             f"{out}: a file of this name is in the way; choose another folder with --out"
@@ -194,20 +198,21 @@ def align(args: argparse.Namespace) -> None:
     if src.lang == tgt.lang:
         raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
-    config = Config(
-        f"{src.lang}-{tgt.lang}", solver, args.seed, vectors="files", max_vocab=args.max_vocab
-    )
+    parse_kinds(args.hints)
+    settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
+    config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
     pair = make_pair(src, tgt, train, normalisation=known.normalisation)
-    few = ""
-    if known.hint == "identical" and len(pair.require_identical(FEWEST_IDENTICAL)) < FEW_IDENTICAL:
-        few = ": few; check some words with 'demalib translate', or give --lexicon"
-    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words{few}", sep="\n")
+    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
     started = time.perf_counter()
     mapping = solvers.align(pair, config)
     seconds = time.perf_counter() - started
     mapping.info.update(policy=asdict(policy), seconds=seconds)
     alignment.save_alignment(out, mapping, pair)
-    print(f"aligned with solver {solver} in {seconds:.1f} s: {display_path(out)}")
+    print(f"aligned with solver {args.solver} in {seconds:.1f} s: {display_path(out)}")
+    for name, fact in alignment.findings(mapping).items():
+        print(f"{name}: {fact}")
+    verdict = alignment.verdict_of(mapping)
+    return STRICT if args.strict and verdict and verdict.answer == "no" else 0
 
 
 def info(args: argparse.Namespace) -> None:

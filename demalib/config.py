@@ -28,7 +28,10 @@ class Config:
             (a user's own).
         lexicons: Train and test dictionaries: ``bundled`` or ``muse`` (the paper's).
         max_vocab: Words kept per side; 0 means the default of the language.
-        exclude_test: Leave identical pairs of the test lexicon out of the hint.
+        exclude_test: Leave pairs of the test lexicons out of the hints.
+        hints: What em starts from, beside a lexicon: any of identical, numerals and cognates.
+        last: How em ends: contrastive, symmetric, free or orthogonal; auto chooses by hints that
+            are held out.
         refinements: Rounds of Procrustes refinement; -1 means the solver's default.
         dictionary: How refinement pairs words: s2t, t2s, union or mutual.
         max_rank: Number of most frequent words that take part in refinement and selection.
@@ -49,7 +52,9 @@ class Config:
     vectors: str = "registry"
     lexicons: str = "bundled"
     max_vocab: int = 0
-    exclude_test: bool = False
+    exclude_test: bool = True
+    hints: str = "identical,numerals,cognates"
+    last: str = "auto"
     refinements: int = -1
     dictionary: str = "mutual"
     max_rank: int = 10_000
@@ -153,10 +158,19 @@ _LOOP = {
 RECIPES: dict[str, dict[str, Any]] = {
     "laptop": {},  # minutes on two cores, for the registry's vectors
     # the paper's text: words drawn by frequency, sum over identical words, held-out train set
-    "paper": {**_LOOP, "sampling": "frequency", "reduction": "sum", "selection": "supervised"},
-    "script": _LOOP,  # the released scripts, which draw words uniformly and take the mean
+    "paper": {
+        **_LOOP,
+        "sampling": "frequency",
+        "reduction": "sum",
+        "selection": "supervised",
+        "exclude_test": False,
+    },
+    "script": {
+        **_LOOP,
+        "exclude_test": False,
+    },  # the released scripts, which draw words uniformly and take the mean
     # the scripts with known errors fixed: words drawn by frequency, no test words in the hint
-    "fixed": {**_LOOP, "sampling": "frequency", "exclude_test": True},
+    "fixed": {**_LOOP, "sampling": "frequency"},
 }
 
 

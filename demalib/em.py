@@ -4,9 +4,10 @@ Eq. 10 is the log-likelihood of a mixture whose means are known and whose only u
 map. Such a likelihood has an EM algorithm. Here the E-step (:func:`demalib.matching.e_step`) asks
 which target word each source word could be, and the other way round, and weighs a pair by the
 product of both answers to a power. The M-step is a Procrustes problem while the map is kept
-orthogonal, where log|det W| = 0; only the last one lets go of that. The variance is annealed
-from wide to narrow by one rule for all pairs: the effective number of candidates per word falls
-geometrically. Nothing is random, and nothing but the identical words is known.
+orthogonal, where log|det W| = 0; :mod:`demalib.finish` may let go of that in the end. The variance
+is annealed from wide to narrow by one rule for all pairs: the effective number of candidates per
+word falls geometrically. Nothing is random. Pairs that are known, such as a user's dictionary,
+clamp the weights: their words leave the E-step, and each pair keeps a fixed weight in the M-step.
 
 Note:
     EM of Eq. 10 itself would add the posteriors of both directions where this multiplies them.
@@ -28,17 +29,18 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from demalib.flow import Maps, Watch, random_orthogonal
-from demalib.matching import Matched, e_step, table_memory
+from demalib.finish import KNOWN_WEIGHT, Evidence
+from demalib.flow import Watch
+from demalib.matching import e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
-from demalib.procrustes import dictionary_cosine, orthogonal_factor, procrustes
+from demalib.procrustes import dictionary_cosine, orthogonal_factor
 from demalib.tiles import free_bytes, weigh_
 
-ABLATIONS = ("density", "identical", "prior")
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
 PROBES = 300  # words that stand for all when the variance is chosen
 RECORDED = 2000  # most frequent words whose dictionary gives the criterion of every round
-NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the last M-step
+FIRST = ((100, 500.0), (1000, 100.0), (math.inf, 20.0))  # known pairs fewer than, candidates
+SHARE = 0.2  # evidence of all known pairs, relative to all others, at least
 
 
 class Phase(NamedTuple):
@@ -59,61 +61,76 @@ SCHEDULE = (
 )
 
 
-def fit_em(
+class Annealed(NamedTuple):
+    """What the rounds of EM found."""
+
+    W: Tensor  # (d, d), orthogonal
+    evidence: Evidence  # of the last E-step, with the known pairs
+    history: pd.DataFrame  # a row per round: sigma2, candidates, log_prob, criterion and more
+
+
+def plan(known: int, schedule: Sequence[Phase] = SCHEDULE) -> tuple[Phase, ...]:
+    """Adapt the schedule to the number of known pairs: a good start need not be forgotten.
+
+    The first candidates are 500 for fewer than 100 known pairs, 100 for fewer than 1,000, else 20;
+    the number of rounds of the first phase falls with them, so that each round narrows as much.
+    """
+    first = schedule[0]
+    widest = min(first.first, next(wide for most, wide in FIRST if known < most))
+    if first.rounds < 2 or widest <= first.last:
+        return tuple(schedule)
+    steps = (first.rounds - 1) * math.log(widest / first.last) / math.log(first.first / first.last)
+    return (first._replace(first=widest, rounds=round(steps) + 1), *schedule[1:])
+
+
+def anneal(
     x: Tensor,
     y: Tensor,
-    v_x: Tensor,
-    v_y: Tensor,
+    W: Tensor,
+    known: Tensor | None = None,
     *,
     tau: float = 2.0,
-    ablate: str = "",
-    generator: torch.Generator | None = None,
+    by_rank: bool = True,
     knn: int = 10,
     watch: Watch | None = None,
     schedule: Sequence[Phase] = SCHEDULE,
-) -> Maps:
-    """Match two densities by agreement EM; identical words give the start, and join the last step.
+) -> Annealed:
+    r"""Match two densities by agreement EM from a given start.
+
+    Each round chooses the variance, weighs all pairs (:func:`demalib.matching.e_step`) and solves
+    :math:`W = \arg\max_{W \in O_d} \mathrm{tr}(W^T C)` with
+    :math:`C = \sum_{ij} g_{ij} x_i^T y_j + \lambda \sum_{known} x_i^T y_j`. A known pair weighs
+    :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / K)`, a sixth of all evidence or more, and 4
+    in the last round.
 
     Args:
         x: Source words by rank, unit vectors, ``(n, d)``.
         y: Target words by rank, unit vectors, ``(m, d)``.
-        v_x: Source vectors of the identical words, ``(K, d)``.
-        v_y: Target vectors of the same words, ``(K, d)``.
+        W: The start, ``(d, d)``; see :func:`start_map`.
+        known: Row numbers of known pairs, ``(K, 2)``. With no other words this is Procrustes.
         tau: Temperature of the rank prior.
-        ablate: ``density`` (the start alone), ``identical`` (a random start) or ``prior`` (no
-            rank prior). An orthogonal map and its transpose are tied, so there is no cycle loss.
-        generator: Source of the random start; unused otherwise.
+        by_rank: Use the rank prior; otherwise no prior.
         knn: Neighbours k of the criterion that is recorded.
         watch: Called after every round with its number, W_xy and W_yx; what it returns goes into
             the history. It cannot influence the run.
         schedule: The phases.
-
-    Returns:
-        The maps, with a history of sigma2, candidates, log_prob and criterion by round.
     """
-    if ablate not in ("", *ABLATIONS):
-        raise ValueError(
-            f"solver 'em' has no part {ablate!r} to ablate; use {', '.join(ABLATIONS)}"
-        )
-    if ablate == "density":
-        W = procrustes(v_x, v_y)
-        return Maps(W, W.T, pd.DataFrame())
-    if ablate == "identical":
-        W = random_orthogonal(x.shape[1], generator).to(x)
-        v_x, v_y = v_x[:0], v_y[:0]
-    else:
-        W = start_map(v_x, v_y)
+    known = torch.empty(0, 2, dtype=torch.long, device=x.device) if known is None else known
+    certain = Evidence.of_pairs(x[known[:, 0]], y[known[:, 1]])
     history: list[dict[str, float]] = []
-    by_rank, began = ablate != "prior", time.perf_counter()
     wanted = min(max(phase.words for phase in schedule), max(len(x), len(y)))
-    most = fitting_words(wanted, x.device)
+    most, began = fitting_words(wanted, x.device), time.perf_counter()
     memory = table_memory(x, min(len(x), most), min(len(y), most))
-    plan = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
-    for phase, candidates in tqdm(plan, desc="em", unit="round", disable=None):
+    rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
+    for phase, candidates in tqdm(rounds, desc="em", unit="round", disable=None):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
         candidates = min(candidates, len(tgt) / 4)
-        found, sigma2 = _expect(src, tgt, W, candidates, phase.beta, tau, by_rank, memory)
-        moved, W = W, orthogonal_factor(found.cross)
+        sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)
+        src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
+        found = e_step(src_mix, tgt_mix, W, phase.beta, by_rank, memory, known)
+        free = float(found.src_weight.sum())
+        clamped = max(KNOWN_WEIGHT, SHARE * free / max(1, len(known)))
+        moved, W = W, orthogonal_factor(found.cross + clamped * certain.cross)
         row = {
             "round": len(history) + 1,
             "words": len(src),
@@ -130,30 +147,12 @@ def fit_em(
             row |= watch(len(history) + 1, W, W.T)
             began += time.perf_counter() - paused
         history.append(row)
-    cross, once = found.cross + v_x.T @ v_y, v_x.new_ones(len(v_x))  # L_sup: identical words, once
-    W_xy = unconstrained_m_step(torch.cat([src, v_x]), torch.cat([found.src_weight, once]), cross)
-    W_yx = unconstrained_m_step(torch.cat([tgt, v_y]), torch.cat([found.tgt_weight, once]), cross.T)
-    return Maps(W_xy, W_yx, pd.DataFrame(history))
-
-
-def _expect(
-    x: Tensor,
-    y: Tensor,
-    W: Tensor,
-    candidates: float,
-    beta: float,
-    tau: float,
-    by_rank: bool,
-    memory: Tensor,
-) -> tuple[Matched, float]:
-    """Choose the variance and do the E-step; return both."""
-    sigma2 = choose_sigma2(x, y, W, candidates, tau, by_rank)
-    src, tgt = (WordMixture(side, sigma2, tau=tau) for side in (x, y))
-    return e_step(src, tgt, W, beta, by_rank, memory), sigma2
+    evidence = Evidence.of_words(src, tgt, found) + certain.times(KNOWN_WEIGHT)
+    return Annealed(W, evidence, pd.DataFrame(history))
 
 
 def start_map(x: Tensor, y: Tensor) -> Tensor:
-    r"""Build the map that EM starts from, ``(d, d)``, from the identical words alone.
+    r"""Build the map that EM starts from, ``(d, d)``, from hints alone.
 
     With :math:`x^T y = U S V^T` it is :math:`U S^{1/2} V^T`. A few words fix the map in a few
     directions only; Procrustes would fill the others with an arbitrary rotation, whose luck
@@ -161,8 +160,8 @@ def start_map(x: Tensor, y: Tensor) -> Tensor:
     M-step, and well attested directions count for more.
 
     Args:
-        x: Source vectors of the identical words, ``(K, d)``.
-        y: Target vectors of the same words, ``(K, d)``.
+        x: Source vectors of the hints, ``(K, d)``, each times its weight.
+        y: Target vectors of the same hints, ``(K, d)``.
     """
     u, s, vt = torch.linalg.svd(x.T @ y)
     return (u * s.sqrt()) @ vt
@@ -196,32 +195,6 @@ def choose_sigma2(
         entropy = float((total.log2() - weight.mul_(bits).sum(dim=1) / total).mean())
         low, high = (low, middle) if entropy > math.log2(candidates) else (middle, high)
     return math.sqrt(low * high)
-
-
-def unconstrained_m_step(x: Tensor, weight: Tensor, cross: Tensor) -> Tensor:
-    r"""Solve the M-step without the orthogonality constraint: Eq. 10 in closed form.
-
-    Maximises :math:`-\sum_{ij} g_{ij} \|x_i W - y_j\|^2 / 2\sigma^2 + n \log|\det W|`, where x
-    carries noise of variance :math:`\sigma_x^2` (Eq. 4). With
-    :math:`A = \sum_i g_i (x_i^T x_i + \sigma_x^2 I)`, :math:`A^{-1/2} C = U c V^T` and
-    :math:`n = \sum_i g_i` it is
-    :math:`W = A^{-1/2} U \mathrm{diag}((c + \sqrt{c^2 + 4 n \sigma^2}) / 2) V^T`.
-
-    Args:
-        x: Source words, ``(n, d)``.
-        weight: Their weights g_i, ``(n,)``.
-        cross: C, ``(d, d)``.
-
-    Returns:
-        The map W, ``(d, d)``.
-    """
-    n = weight.sum()
-    eye = torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
-    A = x.T @ (weight[:, None] * x) + n * NOISE * eye
-    values, vectors = torch.linalg.eigh(A)
-    whiten = vectors @ (values.rsqrt()[:, None] * vectors.T)
-    u, c, vt = torch.linalg.svd(whiten @ cross)
-    return whiten @ (u * ((c + (c * c + 4 * n * SIGMA2).sqrt()) / 2)) @ vt
 
 
 def fitting_words(words: int, device: torch.device) -> int:

@@ -1,14 +1,25 @@
-"""Hints for an alignment: dictionaries, and identical words of both languages."""
+"""Hints for an alignment: dictionaries, identical words, cognates; each kind can be left out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from demalib.embedding import Embedding
 from demalib.errors import DataError
+
+KINDS = ("identical", "numerals", "cognates")  # that need no dictionary
+
+
+class Hints(NamedTuple):
+    """Pairs of words that may be translations; they say where EM starts, and no more."""
+
+    rows: np.ndarray  # (K, 2), row numbers
+    weight: np.ndarray  # (K,), 1 for equal spelling, less for cognates
+    counts: dict[str, int]  # by kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +92,15 @@ def identical_pairs(
         if word in tgt.index and word not in excluded
     ]
     return np.array(rows[: limit or None], dtype=np.int64).reshape(-1, 2)
+
+
+def parse_kinds(text: str) -> tuple[str, ...]:
+    """Split ``identical,cognates`` into kinds of hints; the error lists the valid ones.
+
+    Raises:
+        DataError: A kind is unknown.
+    """
+    kinds = tuple(filter(None, text.replace(" ", "").split(",")))
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise DataError(f"unknown hint {', '.join(unknown)}; use any of {', '.join(KINDS)}")
+    return kinds

@@ -32,6 +32,7 @@ def e_step(
     beta: float = 1.0,
     by_rank: bool = True,
     memory: Tensor | None = None,
+    known: Tensor | None = None,
 ) -> Matched:
     r"""Ask both mixtures which word is which under a map, and weigh pairs by their agreement.
 
@@ -46,6 +47,8 @@ def e_step(
         beta: 1/2 is the geometric mean of both posteriors, 1 their product.
         by_rank: Use the rank prior; otherwise no prior.
         memory: What :func:`table_memory` made, to be used again in every round.
+        known: Row numbers of pairs whose words take no part, since their partners are known,
+            ``(K, 2)``; their weights here are 0.
 
     Note:
         Both posteriors come from one table of logits :math:`l_{ij}`:
@@ -55,28 +58,55 @@ def e_step(
     """
     if (src.sigma2, src.tau) != (tgt.sigma2, tgt.tau):
         raise ValueError("e_step: both mixtures must have the same sigma2 and tau")
-    x, y = src.centers, tgt.centers
-    table = _Table(src, tgt, W, by_rank, memory)
-    found, src_weight, tgt_weight = torch.zeros_like(x), x.new_zeros(len(x)), x.new_zeros(len(y))
+    rows, columns = (_free_rows(side, known, k) for k, side in enumerate((src, tgt)))
+    x, y = src.centers[rows], tgt.centers[columns]
+    src_weight, tgt_weight = (side.centers.new_zeros(len(side)) for side in (src, tgt))
+    if not len(x) or not len(y):
+        return Matched(torch.zeros_like(W), src_weight, tgt_weight, 0.0)
+    log_ranks = (src.log_ranks[rows], tgt.log_ranks[columns]) if by_rank else None
+    table = _Table(x, y, W, tgt.sigma2, log_ranks, memory)
+    found, row_sums, col_sums = torch.zeros_like(x), x.new_zeros(len(x)), x.new_zeros(len(y))
     for i, j, g in table.weights(beta):
-        src_weight[i] += g.sum(1)
-        tgt_weight[j] += g.sum(0)
+        row_sums[i] += g.sum(1)
+        col_sums[j] += g.sum(0)
         found[i].addmm_(g, y[j])
+    src_weight[rows], tgt_weight[columns] = row_sums, col_sums
     return Matched(x.T @ found, src_weight, tgt_weight, float(table.log_rows.mean()) / LOG2E)
+
+
+def _free_rows(side: WordMixture, known: Tensor | None, column: int) -> slice | Tensor:
+    """All words of a mixture but those of known pairs."""
+    if known is None or not len(known):
+        return slice(None)
+    free = torch.ones(len(side), dtype=torch.bool, device=side.centers.device)
+    taken = known[:, column]
+    free[taken[taken < len(side)]] = False
+    return free.nonzero()[:, 0]
 
 
 class _Table:
     """All logits l_ij of two mixtures in half precision, and the log-sums of rows and columns.
 
-    Takes the arguments of :func:`e_step`.
+    Args:
+        x: Source words, ``(n, d)``.
+        y: Target words, ``(m, d)``.
+        W: The map, ``(d, d)``.
+        sigma2: The variance of both mixtures.
+        log_ranks: What :meth:`WordMixture.log_rank` gives, ``(n,)`` and ``(m,)``; None for no prior.
+        memory: What :func:`table_memory` made.
     """
 
     def __init__(
-        self, src: WordMixture, tgt: WordMixture, W: Tensor, by_rank: bool, memory: Tensor | None
+        self,
+        x: Tensor,
+        y: Tensor,
+        W: Tensor,
+        sigma2: float,
+        log_ranks: tuple[Tensor, Tensor] | None,
+        memory: Tensor | None,
     ) -> None:
-        x, (n, m) = src.centers, (len(src), len(tgt))
-        query, keys = _with_biases(x, tgt.centers, W, tgt.sigma2)
-        log_i, log_j = src.log_ranks[:, None], tgt.log_ranks
+        n, m = len(x), len(y)
+        query, keys = _with_biases(x, y, W, sigma2)
         limits = zip(tile_shape(x), (n, m), strict=True)
         rows, columns = (min(limit, size) for limit, size in limits)
         memory = table_memory(x, n, m) if memory is None else memory
@@ -91,8 +121,8 @@ class _Table:
         for s, i, t, j in self.blocks:
             tile, copy = (_as_tile(part, i, j) for part in self.spare)
             torch.mm(query[i], keys[j].T, out=tile)
-            if by_rank:
-                add_rank_logits_(tile, log_i[i], log_j[j], copy)
+            if log_ranks is not None:
+                add_rank_logits_(tile, log_ranks[0][i, None], log_ranks[1][j], copy)
             top = tile.amax(0)
             torch.sub(tile, top, out=copy)
             col_sums[s, j] = copy.clamp_(min=FLOOR).exp2_().sum(0).log2_() + top

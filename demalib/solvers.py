@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from demalib import em, gradient
+from demalib import aligner, gradient
 from demalib.baselines import (
     artetxe16,
     artetxe17,
@@ -73,21 +73,6 @@ class Solver:
     resumes: bool = False
     seeded: bool = False
     sizes: Sizes | None = None
-
-
-def fit_em(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
-    """Match densities by agreement EM; see :func:`demalib.em.fit_em`."""
-    maps = em.fit_em(
-        pair.x,
-        pair.y,
-        *pair.hint(config),
-        tau=config.tau,
-        ablate=config.ablate,
-        generator=make_generator(config.seed, pair.x.device),
-        knn=config.knn,
-        watch=watch,
-    )
-    return Mapping.of_maps(maps, pair, config)
 
 
 def fit_gradient(
@@ -169,12 +154,14 @@ def _signature(pair: Pair, config: Config, given: tuple[Tensor, ...] | None) -> 
 
 def fit_em_gradient(pair: Pair, config: Config) -> Mapping:
     """Run EM, then a short polish with the paper's full loss, free of orthogonality."""
-    return fit_gradient(pair, config.replace(**POLISH), fit_em(pair, config))
+    start = aligner.fit(replace(pair, train=None, train_back=None), config.replace(last="free"))
+    return fit_gradient(pair, config.replace(**POLISH), start)
 
 
 SOLVERS: dict[str, Solver] = {
     # density matching
-    "em": Solver(fit_em, "identical", "Zhou et al. 2019", "CSLS (w/o R)", watchable=True),
+    "em": Solver(aligner.fit, "identical", "Zhou et al. 2019", "CSLS (w/o R)", watchable=True),
+    "em+lexicon": Solver(aligner.fit_with_lexicon, "train", "Zhou et al. 2019", watchable=True),
     "em+gradient": Solver(fit_em_gradient, "identical", "Zhou et al. 2019", seeded=True),
     "gradient": Solver(fit_gradient, "identical", "Zhou et al. 2019", "CSLS (w/o R)",
                        watchable=True, resumes=True, seeded=True),

@@ -30,7 +30,13 @@ seed = 0  # seeds sampling and initialisation
 recipe = "laptop"  # hyper-parameters, or the paper's loop as paper, script or fixed
 ablate = ""  # part of the objective to leave out, density, cycle, identical or prior
 max_vocab = 3000  # most frequent words per side, 0 takes all of them
-exclude_test = ""  # True leaves identical words of the test lexicon out of the hint; the recipe decides if empty
+exclude_test = (
+    ""  # True leaves pairs of the test lexicons out of the hints; the recipe decides if empty
+)
+hints = ""  # what em starts from, identical, numerals, cognates; all of them if empty
+last = (
+    ""  # how em ends, contrastive, symmetric, free or orthogonal; chosen by held-out hints if empty
+)
 vectors = ""  # registry, or muse for the paper's; those of the pair's preset if empty
 lexicons = ""  # dictionaries, bundled or muse, likewise
 matmul_dtype = "float32"  # of the loop's large products, or bfloat16, faster on a GPU
@@ -41,15 +47,19 @@ from pathlib import Path
 
 import demalib
 from demalib import plots, runs
+from demalib.alignment import findings
 from demalib.evaluation.benchmark import results_table
 from demalib.evaluation.translation import by_frequency
 from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.runs.folder import CHECKPOINT
 
 plots.style()
+
+# %%
 config = demalib.preset(
     pair, recipe, solver=solver, seed=seed, ablate=ablate, max_vocab=max_vocab,
-    exclude_test=exclude_test, vectors=vectors, lexicons=lexicons, matmul_dtype=matmul_dtype,
+    exclude_test=exclude_test, hints=hints, last=last, vectors=vectors, lexicons=lexicons,
+    matmul_dtype=matmul_dtype,
 )  # fmt: skip
 config
 
@@ -72,13 +82,17 @@ print(", ".join(words.src.words[i] for i, _ in words.identical[100:110]))
 #
 # The solver sees the two spaces and its hint, never the test lexicons in `gold`. `em` alternates
 # between two steps: which word could be which (E-step), and the best rotation for that (M-step).
-# Meanwhile the Gaussians around the words become narrower. Then both directions are judged.
+# Meanwhile the Gaussians around the words become narrower. Before that, a quick trial without a
+# fourth of the hints chooses the last step and says whether the alignment will work. Then both
+# directions are judged.
 
 # %%
 folder = Path(folder) if folder else runs.run_dir(config)
 solved = demalib.solve_and_judge(words, gold, config, DiskCheckpoint(folder / CHECKPOINT))
 runs.save_run(folder, solved)
 print(f"solved in {solved.metrics['seconds']:.1f} s")
+for name, fact in findings(solved.mapping).items():
+    print(f"{name}: {fact}")
 
 # %%
 if len(solved.mapping.history):
@@ -128,4 +142,4 @@ for word in known:
 
 # %% [markdown]
 # **Try next:** `pair = "en-ja"` with `max_vocab = 0`, where 112 identical words are hardly a hint;
-# `solver = "procrustes"`, which learns from a dictionary; `ablate = "density"`.
+# `solver = "em+lexicon"`, which learns from a dictionary as well; `ablate = "density"`.

@@ -44,7 +44,8 @@ from demalib.retrieval import Retriever
 plots.style()
 solvers = ("identical", "em", "procrustes")
 configs = {s: demalib.preset(pair, solver=s, max_vocab=max_vocab, seed=seed) for s in solvers}
-words = demalib.load_pair(configs["procrustes"])  # with a train lexicon, for procrustes only
+spaces = {s: demalib.load_pair(config) for s, config in configs.items()}  # lexicon: procrustes only
+words = spaces["em"]
 gold = demalib.load_gold(configs["em"])
 
 # %% [markdown]
@@ -73,7 +74,7 @@ for row in (count // 100, count // 2):
 # %%
 maps = {"no map": Retriever(words.x, words.y)}
 for name, config in configs.items():
-    maps[name] = retrievers(demalib.align(words, config), words)[0]
+    maps[name] = retrievers(demalib.align(spaces[name], config), words)[0]
 
 # %%
 kinds = ("translation", "neighbour", "random")

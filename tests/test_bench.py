@@ -7,11 +7,12 @@ from bench import control, csls, density, em, pipeline, solvers, subnormal, vect
 from conftest import planted
 from torch.nn.functional import normalize
 
+from demalib.aligner import fit as fit_em
 from demalib.config import Config
 from demalib.evaluation.benchmark import Gold
 from demalib.hints import Lexicon
 from demalib.pair import make_pair
-from demalib.solvers import fit_em, fit_gradient
+from demalib.solvers import fit_gradient
 
 
 @pytest.fixture

@@ -87,6 +87,7 @@ CORE = [
     "losses",
     "gradient",
     "em",
+    "finish",
     "retrieval",
     "procrustes",
     "tiles",

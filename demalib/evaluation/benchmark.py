@@ -29,9 +29,10 @@ from demalib.hints import Lexicon
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import iter_refine
 from demalib.retrieval import Metric, Retriever
-from demalib.solvers import align, get_metric, get_solver
+from demalib.solvers import align, fit_gradient, get_metric, get_solver
 
 VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
+FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 PAPER_VOCAB = 200_000  # words per language in the paper
 
 Judged = dict[str, dict[str, pd.DataFrame]]  # by direction and metric, a row per query
@@ -82,7 +83,8 @@ def load_pair(config: Config) -> Pair:
         gold = load_gold(config)
         exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
     solver, train, back = get_solver(config.solver), None, None
-    if solver.hint == "train" or config.gradient.selection == "supervised":
+    selects = solver.fit is fit_gradient and config.gradient.selection == "supervised"
+    if solver.hint == "train" or selects:
         train, back = _both_lexicons(config, "train")
     return make_pair(src, tgt, train, back, exclude, solver.normalisation)
 
@@ -138,6 +140,7 @@ def solve_and_judge(
     seconds = time.perf_counter() - started
     judged = evaluate(mapping, pair, gold, config)
     metrics = run_record(config, pair, gold, summarise(judged, gold), seconds)
+    metrics |= {name: mapping.info[name] for name in FINDINGS if name in mapping.info}
     return Solved(mapping, judged, metrics)
 
 

@@ -11,11 +11,12 @@ import pandas as pd
 import torch
 
 from demalib import plots
+from demalib.aligner import fit as fit_em
 from demalib.config import Config, preset
 from demalib.evaluation.benchmark import Gold, evaluate, load_gold, load_pair, summarise
 from demalib.pair import Mapping, Pair
 from demalib.runs import project_root
-from demalib.solvers import fit_em, fit_gradient
+from demalib.solvers import fit_gradient
 
 Curve = list[dict[str, float]]  # seconds, and P@1 by direction
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import psutil
 
 from chaos import world
+from demalib.aligner import fit as fit_em
 from demalib.em import SCHEDULE
 from demalib.pair import make_pair
 from demalib.runs.checkpoint import DiskCheckpoint
-from demalib.solvers import fit_em, fit_gradient
+from demalib.solvers import fit_gradient
 
 MEGABYTES = 20  # that a soak may add
 ROUNDS = sum(phase.rounds for phase in SCHEDULE)

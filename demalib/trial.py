@@ -1,0 +1,179 @@
+"""Does an alignment work? A quick fit without some of the hints is judged by those hints.
+
+No gold data is used. The same hints choose the last step of EM.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from demalib.em import Phase
+from demalib.finish import Finished
+from demalib.flow import random_orthogonal
+from demalib.procrustes import dictionary_cosine
+from demalib.retrieval import Metric, Retriever
+
+QUICK = (Phase(4_000, 500.0, 3.0, 0.5, 10), Phase(10_000, 2.0, 2.0, 1.0, 1))  # on fewer words
+WORDS = 10_000  # most frequent words per side that a held-out word is searched among
+MOST = 500  # source words held out, at most
+FEWEST = 8  # queries; with fewer nothing is said
+SHAPE_WORDS = 3000  # most frequent words whose dictionary gives the criterion
+DEPTH = 10
+WORKS, FAILS = 0.15, 0.03  # P@10 of held-out hints from which on it works, below which it does not
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an alignment worked, and how that is known without gold data.
+
+    Attributes:
+        answer: ``yes``, ``doubtful`` or ``no``.
+        held_out: Which hints were held out of a second, quick fit; empty if there were too few.
+        queries: Their number, both directions together.
+        p1: Share of them whose first answer is right.
+        p10: Share of them with a right answer among the first ten.
+        criterion: Mean cosine of frequent words and their best translations.
+        by_chance: The same under a random rotation.
+    """
+
+    answer: str
+    held_out: str
+    queries: int
+    p1: float
+    p10: float
+    criterion: float
+    by_chance: float
+
+    def __str__(self) -> str:
+        shape = f"criterion {self.criterion:.2f}, {self.by_chance:.2f} under a random rotation"
+        if self.answer != "yes":
+            shape += "; a dictionary of some hundred pairs helps (--lexicon)"
+        if not self.held_out:
+            return f"{self.answer}: too few hints to hold some out; {shape}"
+        low, high = interval(self.p1, self.queries)
+        return (
+            f"{self.answer}: a quick fit without {self.queries:,} {self.held_out} finds "
+            f"{self.p10:.0%} of them among its first ten answers, {self.p1:.0%} "
+            f"({low:.0%} to {high:.0%}) as the first; {shape}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All facts by name."""
+        return asdict(self)
+
+
+def interval(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of n."""
+    if not n:
+        return 0.0, 1.0
+    z2 = 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = 1.96 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def hold_out(rows: np.ndarray, every: int) -> np.ndarray:
+    """Choose the pairs of every so-manieth source word, ``(K,)`` bool.
+
+    Args:
+        rows: Row numbers of hints, ``(K, 2)``.
+        every: 10 holds out a tenth, of the words among the :data:`WORDS` most frequent on either
+            side, evenly over all ranks; :data:`MOST` at most.
+    """
+    queries = np.unique(rows[(rows < WORDS).all(axis=1), 0])
+    step = max(every, math.ceil(len(queries) / MOST))
+    return np.isin(rows[:, 0], queries[step // 2 :: step])
+
+
+def positions(finished: Finished, x: Tensor, y: Tensor, held: np.ndarray) -> np.ndarray:
+    """Find where the right word is among the answers for held-out words of both sides.
+
+    Args:
+        finished: The maps.
+        x: Source words by rank, ``(N, d)``.
+        y: Target words by rank, ``(M, d)``.
+        held: Row numbers of held-out pairs, ``(K, 2)``.
+
+    Returns:
+        Positions under CSLS from 1, or 11 beyond the first ten, ``(q,)``.
+    """
+    held, found = held[(held < WORDS).all(axis=1)], []
+    x, y = x[:WORDS], y[:WORDS]
+    forward, backward = (
+        (x, y, finished.W_xy, finished.P_y, held),
+        (y, x, finished.W_yx, finished.P_x, held[:, ::-1]),
+    )
+    for a, b, W, P, rows in (forward, backward):
+        gold: dict[int, set[int]] = {}
+        for query, right in rows.tolist():
+            gold.setdefault(query, set()).add(right)
+        retriever = Retriever(a @ W, b if P is None else b @ P)
+        queries = torch.tensor(list(gold), dtype=torch.long)
+        _, best = retriever.translate(queries, Metric("csls"), DEPTH)
+        for right_words, answers in zip(gold.values(), best.tolist(), strict=True):
+            places = [k for k, answer in enumerate(answers, 1) if answer in right_words]
+            found.append(places[0] if places else DEPTH + 1)
+    return np.array(found, dtype=np.int64)
+
+
+def choose_last(found: dict[str, np.ndarray]) -> str:
+    """Choose the last step: the usual one, unless another is significantly more often right.
+
+    Args:
+        found: For every step the positions of the right words, ``(q,)``; the usual step first.
+
+    Returns:
+        Of the steps that beat the usual one by more than two standard errors of the paired
+        difference the best, or the usual one.
+    """
+    usual, *others = found
+    best, most = usual, 0.0
+    for name in others:
+        gain = (found[name] <= 1).astype(float) - (found[usual] <= 1)
+        mean, error = float(gain.mean()), float(gain.std()) / math.sqrt(max(1, len(gain)))
+        if mean > most and mean > 2 * error:
+            best, most = name, mean
+    return best
+
+
+def criteria(finished: Finished, x: Tensor, y: Tensor) -> tuple[float, float]:
+    """Compute the criterion of a map, and that of the map followed by a random rotation.
+
+    Note:
+        EM raises the criterion of noise as well, so it informs but decides nothing. The share of
+        mutual best pairs would say less: it is about a half under any rotation.
+    """
+    W, P = finished.W_xy, finished.P_y
+    mapped, targets = x[:SHAPE_WORDS] @ W, y[:SHAPE_WORDS] if P is None else y[:SHAPE_WORDS] @ P
+    turn = random_orthogonal(W.shape[1], torch.Generator().manual_seed(0)).to(mapped)
+    own, by_chance = (
+        dictionary_cosine(side, targets, SHAPE_WORDS) for side in (mapped, mapped @ turn)
+    )
+    return own, by_chance
+
+
+def give_verdict(
+    finished: Finished, x: Tensor, y: Tensor, held_out: str, found: np.ndarray
+) -> Verdict:
+    """Say whether an alignment worked.
+
+    Args:
+        finished: The final maps.
+        x: Source words by rank, ``(N, d)``.
+        y: Target words by rank, ``(M, d)``.
+        held_out: The kind of hints that were held out of the trial.
+        found: Positions of their right words under the trial's map, ``(q,)``.
+    """
+    shape = criteria(finished, x, y)
+    if len(found) < FEWEST:
+        return Verdict("doubtful", "", 0, 0.0, 0.0, *shape)
+    p1, p10 = float((found <= 1).mean()), float((found <= DEPTH).mean())
+    low, _ = interval(p10, len(found))
+    answer = "yes" if p10 >= WORKS and low > FAILS else "no" if p10 < FAILS else "doubtful"
+    return Verdict(answer, held_out, len(found), p1, p10, *shape)
