@@ -17,8 +17,9 @@
 # %% [markdown]
 # # 02 · Train one pair
 #
-# **Claim.** With identical words as its only hint, density matching also translates words that are
-# spelled differently: most of the frequent English words find their French translations.
+# **Claim.** With words of the same or a similar spelling as its only hints, density matching also
+# translates words that are spelled differently: most of the frequent English words find their
+# French translations.
 #
 # *Reads* the vectors of a pair · *writes* `results/runs/<pair>/<solver>/<seed>/` ·
 # *takes* about 15 seconds on two cores, a whole pair about one minute.
@@ -30,13 +31,9 @@ seed = 0  # seeds sampling and initialisation
 recipe = "laptop"  # hyper-parameters, or the paper's loop as paper, script or fixed
 ablate = ""  # part of the objective to leave out, density, cycle, identical or prior
 max_vocab = 3000  # most frequent words per side, 0 takes all of them
-exclude_test = (
-    ""  # True leaves pairs of the test lexicons out of the hints; the recipe decides if empty
-)
+exclude_test = ""  # True leaves test pairs out of the hints; the recipe decides if empty
 hints = ""  # what em starts from, identical, numerals, cognates; all of them if empty
-last = (
-    ""  # how em ends, contrastive, symmetric, free or orthogonal; chosen by held-out hints if empty
-)
+last = ""  # how em ends, such as symmetric or free; held-out hints choose if empty
 vectors = ""  # registry, or muse for the paper's; those of the pair's preset if empty
 lexicons = ""  # dictionaries, bundled or muse, likewise
 matmul_dtype = "float32"  # of the loop's large products, or bfloat16, faster on a GPU

@@ -117,7 +117,7 @@ for column, panel in zip(("p@1", "pairs", "cosine"), panels, strict=True):
     plots.rounds(starts, column, panel)
 
 # %% [markdown]
-# **See:** 110 words start little better than copying and end close to where all 288 end. 25 words
+# **See:** 110 words start little better than copying and end close to where all 204 end. 25 words
 # stay at the bottom, round after round. Yet their dictionary *grows* as the good ones do, to
 # nearly the same size: the map becomes more consistent, about a wrong idea. So size is no sign of
 # success. The mean cosine of the pairs is one. It is the selection criterion where there is no
