@@ -22,7 +22,7 @@ from demalib.finish import LAST, Finished, finish
 from demalib.flow import Watch, random_orthogonal
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import procrustes
-from demalib.trial import QUICK, choose_last, give_verdict, hold_out, positions
+from demalib.trial import QUICK, WORDS, choose_last, give_verdict, hold_out, positions
 
 ABLATIONS = ("density", "identical", "prior")
 LEXICON = 50  # query words; of a lexicon with so many a part is held out, else of the soft hints
@@ -106,9 +106,9 @@ def fit_one(pair: Pair, config: Config, watch: Watch | None = None) -> Fit:
         held_out, out, some, rest = _held_out(hints.rows, known)
         if len(out):
             quick = run(some, rest, QUICK)
-            clamped = torch.from_numpy(rest).to(x.device)
+            clamped = torch.from_numpy(rest[(rest < WORDS).all(axis=1)]).to(x.device)
             for step in LAST if last == "auto" else (last,):
-                maps = finish(step, x, y, quick.evidence, clamped)
+                maps = finish(step, x[:WORDS], y[:WORDS], quick.evidence, clamped)
                 found[step] = positions(maps, x, y, out)
         last = choose_last(found) if found else LAST[0] if last == "auto" else last
         annealed = run(soft, known, em.SCHEDULE, watch)

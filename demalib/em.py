@@ -57,7 +57,7 @@ class Phase(NamedTuple):
 SCHEDULE = (
     Phase(6_000, 500.0, 3.0, 0.5, 12),  # anneal, on frequent words: most rounds are quick ones
     Phase(12_000, 3.0, 2.0, 1.0, 2),  # sharpen: only mutual candidates count
-    Phase(20_000, 2.0, 2.0, 1.0, 2),  # take in rarer words
+    Phase(20_000, 2.0, 2.0, 1.0, 1),  # take in rarer words
 )
 
 

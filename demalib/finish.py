@@ -20,7 +20,7 @@ from demalib.procrustes import induce_dictionary, orthogonal_factor
 LAST = ("contrastive", "symmetric", "free", "orthogonal")
 NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the free step
 NEGLIGIBLE = 1e-6  # a direction of less variance, relative to the largest, is left out
-POOL = 12_000  # contrastive: most frequent words that a pair is told from
+POOL, PARTS = 12_000, 2  # contrastive: words that pairs are told from, in turns of every second
 TEMPERATURE = 0.06  # contrastive: the variance of the mixtures whose posteriors rise
 STEPS, BATCH, RATE = 20, 512, 1e-3  # contrastive: Adam's steps, pairs in each, its rate
 FOUND = 10_000  # contrastive: most frequent words whose mutual best pairs join the known ones
@@ -193,18 +193,27 @@ def contrastive_step(
     optimizer = torch.optim.Adam([P for _, P, _ in sides], lr=RATE)
     batches = -(-len(pairs) // BATCH)
     for step in range(STEPS if len(pairs) else 0):
-        chosen = slice(step % batches, None, batches)
+        chosen, part = slice(step % batches, None, batches), step % PARTS
         (u, pool_u, i), (v, pool_v, j) = (
-            (normalize(side[rows[chosen]] @ P, dim=1), normalize(side[:POOL] @ P, dim=1), rows)
+            (
+                normalize(side[rows[chosen]] @ P, dim=1),
+                normalize(side[part:POOL:PARTS] @ P, dim=1),
+                _places(rows[chosen], part),
+            )
             for side, P, rows in sides
         )
         right = (u * v).sum(1) / TEMPERATURE
-        loss = _surprise(right, u, pool_v, j[chosen]) + _surprise(right, v, pool_u, i[chosen])
+        loss = _surprise(right, u, pool_v, j) + _surprise(right, v, pool_u, i)
         optimizer.zero_grad()
         ((weights[chosen] * loss).sum() / weights[chosen].sum()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     P_x, P_y = (P.detach() for _, P, _ in sides)
     return P_x, P_y
+
+
+def _places(rows: Tensor, part: int) -> Tensor:
+    """Where words are in a part of the pool; POOL, which is beyond its end, if they are not."""
+    return torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
 
 
 def _surprise(right: Tensor, points: Tensor, pool: Tensor, rows: Tensor) -> Tensor:
