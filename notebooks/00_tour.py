@@ -119,8 +119,8 @@ wrong = wrong.assign(gold=[", ".join(sorted(gold.forward.gold[q])) for q in wron
 wrong[["query", "answer", "gold"]]
 
 # %% [markdown]
-# This is every fifteenth error. *usine* is a fine translation of *plant* that the dictionary does
-# not list; *jeunes* is the plural of the expected *jeune*; *originale* for *classic* is simply
+# This is every fifteenth error. *réforme* is a fine translation of *reform* that the dictionary
+# does not list; *jeunes* is the plural of the expected *jeune*; *table* for *plate* is simply
 # wrong. So precision is a lower bound, and it is equally strict with every method.
 #
 # ## Where to go next
