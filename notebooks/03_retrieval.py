@@ -45,6 +45,8 @@ from demalib.pair import retrievers
 from demalib.retrieval import METRICS, Metric, k_occurrence
 
 plots.style()
+
+# %%
 default = (pair, solver, last, max_vocab) == ("en-fr", "em", "free", 4000)
 settings = {"max_vocab": max_vocab, "lexicons": lexicons, "last": last}
 config = demalib.preset(pair, solver=solver, seed=seed, **settings)

@@ -60,7 +60,7 @@ def test_curves_of_the_solvers(pair):
         name: solvers.curve(fit, pair, gold, config)
         for name, fit in {"em": fit_em, "gradient": fit_gradient}.items()
     }
-    assert [len(rows) for rows in curves.values()] == [17, 3]
+    assert [len(rows) for rows in curves.values()] == [16, 3]
     assert curves["em"][-1]["aa-bb"] > 0.9
     assert solvers.sooner(curves)["time_ratio"]["gradient"] > 0
 
