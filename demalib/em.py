@@ -38,7 +38,7 @@ from demalib.tiles import free_bytes, weigh_
 
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
 PROBES = 300  # words that stand for all when the variance is chosen
-RECORDED = 2000  # most frequent words whose dictionary gives the criterion of every round
+RECORDED = 1000  # most frequent words whose dictionary gives the criterion of every round
 FIRST = ((100, 500.0), (1000, 100.0), (math.inf, 20.0))  # known pairs fewer than, candidates
 SHARE = 0.2  # evidence of all known pairs, relative to all others, at least
 
@@ -100,8 +100,8 @@ def anneal(
     Each round chooses the variance, weighs all pairs (:func:`demalib.matching.e_step`) and solves
     :math:`W = \arg\max_{W \in O_d} \mathrm{tr}(W^T C)` with
     :math:`C = \sum_{ij} g_{ij} x_i^T y_j + \lambda \sum_{known} x_i^T y_j`. A known pair weighs
-    :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / K)`, a sixth of all evidence or more, and 4
-    in the last round.
+    :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / K)`, so all of them together are at least
+    a sixth of the evidence. In the evidence that is returned, each weighs 4.
 
     Args:
         x: Source words by rank, unit vectors, ``(n, d)``.
@@ -151,38 +151,43 @@ def anneal(
     return Annealed(W, evidence, pd.DataFrame(history))
 
 
-def start_map(x: Tensor, y: Tensor) -> Tensor:
+def start_map(cross: Tensor) -> Tensor:
     r"""Build the map that EM starts from, ``(d, d)``, from hints alone.
 
-    With :math:`x^T y = U S V^T` it is :math:`U S^{1/2} V^T`. A few words fix the map in a few
+    With :math:`C = U S V^T` it is :math:`U S^{1/2} V^T`. A few words fix the map in a few
     directions only; Procrustes would fill the others with an arbitrary rotation, whose luck
     decides whether distant pairs are ever found. Here they count for nothing until the first
     M-step, and well attested directions count for more.
 
     Args:
-        x: Source vectors of the hints, ``(K, d)``, each times its weight.
-        y: Target vectors of the same hints, ``(K, d)``.
+        cross: :math:`C = \sum w\,x^T y` over all hints, w their weights, ``(d, d)``.
     """
-    u, s, vt = torch.linalg.svd(x.T @ y)
+    u, s, vt = torch.linalg.svd(cross)
     return (u * s.sqrt()) @ vt
 
 
 def choose_sigma2(
-    x: Tensor, y: Tensor, W: Tensor, candidates: float, tau: float = 2.0, by_rank: bool = True
+    x: Tensor,
+    y: Tensor,
+    W: Tensor | None,
+    candidates: float,
+    tau: float = 2.0,
+    by_rank: bool = True,
 ) -> float:
     """Find the variance at which a word has a given number of effective candidates, by bisection.
 
     Args:
         x: Source words, unit vectors, ``(n, d)``; some of them stand for all.
         y: Target words, unit vectors, ``(m, d)``.
-        W: The map, ``(d, d)``.
+        W: The map, ``(d, d)``; None maps nothing.
         candidates: Effective candidates: exp of the mean entropy of the posteriors.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
     """
     n = len(x)
     rows = torch.linspace(0, n - 1, min(PROBES, n), device=x.device).long()
-    cosine, prior = (x[rows] @ W @ y.T).mul_(LOG2E), x.new_zeros(1, 1)
+    mapped = x[rows] if W is None else x[rows] @ W
+    cosine, prior = (mapped @ y.T).mul_(LOG2E), x.new_zeros(1, 1)
     if by_rank:
         prior = WordMixture(y, 1.0, tau=tau).log_prior(rows + 1).mul_(LOG2E)
     low, high, (bits, weight) = 1e-4, 1.0, cosine.new_empty(2, *cosine.shape)

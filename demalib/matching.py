@@ -12,6 +12,7 @@ from torch import Tensor
 from demalib.mixture import LOG2E, WordMixture
 from demalib.tiles import FLOOR, add_rank_logits_, log2_sum, slices, tile_shape, weigh_
 
+FACTOR = FLOOR + 4  # bits; the product of two weights that are no smaller is not subnormal
 HALF = {torch.float32: torch.float16, torch.float64: torch.float32}  # half the bytes
 
 
@@ -28,11 +29,12 @@ class Matched(NamedTuple):
 def e_step(
     src: WordMixture,
     tgt: WordMixture,
-    W: Tensor,
+    W: Tensor | None,
     beta: float = 1.0,
     by_rank: bool = True,
     memory: Tensor | None = None,
     known: Tensor | None = None,
+    of: tuple[Tensor, Tensor] | None = None,
 ) -> Matched:
     r"""Ask both mixtures which word is which under a map, and weigh pairs by their agreement.
 
@@ -43,12 +45,14 @@ def e_step(
     Args:
         src: Source words, ``(n, d)``.
         tgt: Target words, ``(m, d)``, of the same ``sigma2`` and ``tau``.
-        W: The map, ``(d, d)``.
+        W: The map, ``(d, d)``; None maps nothing.
         beta: 1/2 is the geometric mean of both posteriors, 1 their product.
         by_rank: Use the rank prior; otherwise no prior.
         memory: What :func:`table_memory` made, to be used again in every round.
         known: Row numbers of pairs whose words take no part, since their partners are known,
             ``(K, 2)``; their weights here are 0.
+        of: Other vectors of the same words, ``(n, e)`` and ``(m, e)``, whose products are summed
+            into ``cross`` instead.
 
     Note:
         Both posteriors come from one table of logits :math:`l_{ij}`:
@@ -61,17 +65,19 @@ def e_step(
     rows, columns = (_free_rows(side, known, k) for k, side in enumerate((src, tgt)))
     x, y = src.centers[rows], tgt.centers[columns]
     src_weight, tgt_weight = (side.centers.new_zeros(len(side)) for side in (src, tgt))
-    if not len(x) or not len(y):
-        return Matched(torch.zeros_like(W), src_weight, tgt_weight, 0.0)
     log_ranks = (src.log_ranks[rows], tgt.log_ranks[columns]) if by_rank else None
+    a, b = (x, y) if of is None else (of[0][rows], of[1][columns])
+    if not len(x) or not len(y):
+        return Matched(a.T @ a.new_zeros(len(a), b.shape[1]), src_weight, tgt_weight, 0.0)
     table = _Table(x, y, W, tgt.sigma2, log_ranks, memory)
-    found, row_sums, col_sums = torch.zeros_like(x), x.new_zeros(len(x)), x.new_zeros(len(y))
+    found = a.new_zeros(len(a), b.shape[1])
+    row_sums, col_sums = x.new_zeros(len(x)), x.new_zeros(len(y))
     for i, j, g in table.weights(beta):
         row_sums[i] += g.sum(1)
         col_sums[j] += g.sum(0)
-        found[i].addmm_(g, y[j])
+        found[i].addmm_(g, b[j])
     src_weight[rows], tgt_weight[columns] = row_sums, col_sums
-    return Matched(x.T @ found, src_weight, tgt_weight, float(table.log_rows.mean()) / LOG2E)
+    return Matched(a.T @ found, src_weight, tgt_weight, float(table.log_rows.mean()) / LOG2E)
 
 
 def _free_rows(side: WordMixture, known: Tensor | None, column: int) -> slice | Tensor:
@@ -90,7 +96,7 @@ class _Table:
     Args:
         x: Source words, ``(n, d)``.
         y: Target words, ``(m, d)``.
-        W: The map, ``(d, d)``.
+        W: The map, ``(d, d)``, or None.
         sigma2: The variance of both mixtures.
         log_ranks: What :meth:`WordMixture.log_rank` gives, ``(n,)`` and ``(m,)``; None for no prior.
         memory: What :func:`table_memory` made.
@@ -100,42 +106,50 @@ class _Table:
         self,
         x: Tensor,
         y: Tensor,
-        W: Tensor,
+        W: Tensor | None,
         sigma2: float,
         log_ranks: tuple[Tensor, Tensor] | None,
         memory: Tensor | None,
     ) -> None:
         n, m = len(x), len(y)
-        query, keys = _with_biases(x, y, W, sigma2)
         limits = zip(tile_shape(x), (n, m), strict=True)
         rows, columns = (min(limit, size) for limit, size in limits)
         memory = table_memory(x, n, m) if memory is None else memory
-        self.logits, self.spare = memory[: n * m].view(n, m), x.new_empty(2, rows * columns)
+        self.spare = x.new_empty(2, rows * columns)
         self.blocks = [
             (s, i, t, j)
             for s, i in enumerate(slices(n, rows))
             for t, j in enumerate(slices(m, columns))
         ]
+        sizes = [(i.stop - i.start) * (j.stop - j.start) for _, i, _, j in self.blocks]
+        self.halves = memory[: n * m].split(sizes)
         self.tops, row_sums = x.new_empty(2, n, -(-m // columns))
         col_sums = x.new_empty(-(-n // rows), m)
-        for s, i, t, j in self.blocks:
+        logits = _Logits(x, y, W, sigma2, log_ranks)
+        for (s, i, t, j), half in zip(self.blocks, self.halves, strict=True):
             tile, copy = (_as_tile(part, i, j) for part in self.spare)
-            torch.mm(query[i], keys[j].T, out=tile)
-            if log_ranks is not None:
-                add_rank_logits_(tile, log_ranks[0][i, None], log_ranks[1][j], copy)
-            top = tile.amax(0)
-            torch.sub(tile, top, out=copy)
-            col_sums[s, j] = copy.clamp_(min=FLOOR).exp2_().sum(0).log2_() + top
+            logits.write(i, j, tile, copy)
             top = tile.amax(1) + 1  # one bit above the best, so that no half is subnormal
+            highest = top.max()
+            alike = bool(top.min() > highest + FACTOR)
+            if not alike:
+                best = tile.amax(0)
+                torch.sub(tile, best, out=copy)
+                col_sums[s, j] = copy.clamp_(min=FACTOR).exp2_().sum(0).log2_() + best
             tile -= top[:, None]
-            self.logits[i, j], self.tops[i, t] = torch.threshold_(tile, FLOOR, -math.inf), top
+            half.copy_(torch.threshold_(tile, FACTOR, -math.inf).view(-1))
+            self.tops[i, t] = top
             row_sums[i, t] = tile.exp2_().sum(1).log2_() + top
+            if alike:  # the usual case: the rows' weights serve the columns too
+                total = (top - highest).exp2_() @ tile
+                col_sums[s, j] = total.clamp_(min=2.0 ** (2 * FACTOR)).log2_() + highest
         self.log_rows, self.log_cols = log2_sum(row_sums, 1), log2_sum(col_sums, 0)
 
     def weights(self, beta: float) -> Iterator[tuple[slice, slice, Tensor]]:
         """Yield slices of rows and columns and their weights g_ij; the next overwrite them."""
-        for _, i, t, j in self.blocks:
-            tile = _as_tile(self.spare[0], i, j).copy_(self.logits[i, j])
+        for (_, i, t, j), half in zip(self.blocks, self.halves, strict=True):
+            tile = _as_tile(self.spare[0], i, j)
+            tile.view(-1).copy_(half)
             rows = (beta * (2 * self.tops[i, t] - self.log_rows[i]))[:, None]
             torch.add(rows, tile, alpha=2 * beta, out=tile)
             tile -= beta * self.log_cols[j]
@@ -147,19 +161,44 @@ def table_memory(like: Tensor, n: int, m: int) -> Tensor:
     return torch.empty(n * m, dtype=HALF[like.dtype], device=like.device)
 
 
-def _with_biases(x: Tensor, y: Tensor, W: Tensor, sigma2: float) -> tuple[Tensor, Tensor]:
-    r"""Give points and words two more columns, so that their products are logits in bits.
+class _Logits:
+    r"""Logits in bits of points x_i W and words y_j, a tile at a time.
 
-    :math:`(2\,x_i W \cdot y_j - \|x_i\|^2 - \|y_j\|^2) / 2\sigma^2`, in bits, is
-    :math:`-\|x_i W - y_j\|^2 / 2\sigma^2` for an orthogonal W.
-
-    Returns:
-        ``(n, d + 2)`` and ``(m, d + 2)``.
+    Without the prior they are :math:`(2\,x_i W \cdot y_j - \|x_i\|^2 - \|y_j\|^2) / 2\sigma^2`,
+    in bits: :math:`-\|x_i W - y_j\|^2 / 2\sigma^2` for an orthogonal W. Points and words get a
+    column each for what depends on one of them alone, so that one product makes the tile. Off the
+    diagonal, where all ranks i are below all ranks j or above them, so does the prior.
     """
-    scale = LOG2E / sigma2
-    a, b = (-0.5 * scale * side.square().sum(1, keepdim=True) for side in (x, y))
-    query = torch.cat([(x @ W).mul_(scale), a, torch.ones_like(a)], dim=1)
-    return query, torch.cat([y, torch.ones_like(b), b], dim=1)
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        W: Tensor | None,
+        sigma2: float,
+        log_ranks: tuple[Tensor, Tensor] | None,
+    ) -> None:
+        scale = LOG2E / sigma2
+        self.a, self.b = (-0.5 * scale * side.square().sum(1) for side in (x, y))
+        mapped = x if W is None else x @ W
+        self.query = torch.cat([scale * mapped, x.new_ones(len(x), 2)], dim=1)
+        self.keys = torch.cat([y, y.new_ones(len(y), 2)], dim=1)
+        self.log_ranks = log_ranks
+
+    def write(self, i: slice, j: slice, tile: Tensor, spare: Tensor) -> None:
+        """Write the logits of a block of rows and columns into a tile; the spare is overwritten."""
+        sign = 0
+        if self.log_ranks is not None:
+            log_i, log_j = self.log_ranks[0][i], self.log_ranks[1][j]
+            sign = int(log_i[-1] <= log_j[0]) - int(log_i[0] >= log_j[-1])
+        query, keys = self.query[i], self.keys[j]
+        query[:, -1], keys[:, -2] = self.a[i], self.b[j]
+        if sign:
+            query[:, -1] += sign * log_i
+            keys[:, -2] -= sign * log_j
+        torch.mm(query, keys.T, out=tile)
+        if self.log_ranks is not None and not sign:
+            add_rank_logits_(tile, log_i[:, None], log_j, spare)
 
 
 def _as_tile(memory: Tensor, i: slice, j: slice) -> Tensor:

@@ -21,7 +21,7 @@ def posteriors(src, tgt, W, by_rank):
     for mixture, points in ((tgt, src.centers @ W), (src, tgt.centers @ W.T)):
         ranks = torch.arange(1, len(points) + 1)
         prior = mixture.log_prior(ranks) if by_rank else 0.0
-        gap = torch.cdist(points, mixture.centers).square() / (2 * VARIANCE)
+        gap = torch.cdist(points, mixture.centers).square() / (2 * mixture.sigma2)
         tables.append((prior - gap).softmax(dim=1))
     return tables[0], tables[1].T
 
@@ -37,6 +37,20 @@ def test_the_e_step_is_its_definition(small, beta, by_rank):
     torch.testing.assert_close(found.cross, src.centers.T @ g @ tgt.centers, **close)
     torch.testing.assert_close(found.src_weight, g.sum(dim=1), **close)
     torch.testing.assert_close(found.tgt_weight, g.sum(dim=0), **close)
+
+
+@pytest.mark.parametrize("shape", [(7, 9), (64, 64)])
+def test_the_e_step_is_its_definition_where_words_differ_by_many_bits(small, monkeypatch, shape):
+    """Best logits of rows are then hundreds of bits apart, so columns need sums of their own."""
+    monkeypatch.setitem(tiles.TILES, "cpu", shape)
+    src, tgt = (WordMixture(side.centers, 0.002) for side in small[:2])
+    best = (torch.cdist(src.centers @ small[2], tgt.centers).square() / 0.004).amin(dim=1)
+    assert best.max() - best.min() > 100
+    forward, backward = posteriors(src, tgt, small[2], True)
+    g = forward * backward
+    found = e_step(src, tgt, small[2], 1.0)
+    torch.testing.assert_close(found.src_weight, g.sum(dim=1), rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(found.tgt_weight, g.sum(dim=0), rtol=1e-5, atol=1e-7)
 
 
 def test_its_posteriors_are_those_of_the_mixture(small):

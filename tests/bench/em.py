@@ -31,7 +31,9 @@ def em(pair: Pair | None = None, rounds: int = 2) -> dict[str, Any]:
     pair = pair or english_french()
     sizes = [phase.words for phase in SCHEDULE for _ in range(phase.rounds)]
     config = preset("en-fr")
-    solve = partial(anneal, pair.x, pair.y, start_map(*pair.hint(config)))
+    a, b = pair.hint(config)
+    cross = a.T @ b
+    solve = partial(anneal, pair.x, pair.y, start_map(cross))
     multiply = bare_products(pair.x, pair.y, max(sizes))
     runs = {
         "em": solve,
