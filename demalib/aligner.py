@@ -13,8 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from demalib import em
-from demalib.baselines import selflearn
+from demalib import em, trial
 from demalib.baselines.shared import train_rows
 from demalib.config import Config
 from demalib.device import make_generator
@@ -22,13 +21,12 @@ from demalib.finish import LAST, Finished, finish
 from demalib.flow import Watch, random_orthogonal
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import procrustes
-from demalib.trial import QUICK, WORDS, choose_last, give_verdict, hold_out, positions
+from demalib.shapes import climb
 
 ABLATIONS = ("density", "identical", "prior")
-LEXICON = 50  # query words; of a lexicon with so many a part is held out, else of the soft hints
-TENTH, FOURTH = 10, 4  # every tenth query of a lexicon is held out, every fourth soft hint
+LEXICON = 50  # a lexicon with at least this many query words is tested; a smaller one is not
+TENTH, FOURTH = 10, 4  # the test holds out every tenth query of the lexicon, or every fourth hint
 FEWEST = 10  # hints; from fewer EM starts as if there were none
-ONCE_MORE = (em.Phase(6_000, 100.0, 3.0, 0.5, 8), em.Phase(12_000, 2.0, 2.0, 1.0, 1))
 
 
 class Fit(NamedTuple):
@@ -95,29 +93,31 @@ def fit_one(pair: Pair, config: Config, watch: Watch | None = None) -> Fit:
         weight = torch.from_numpy(hints.weight[soft]).to(x)[:, None]
         rows = torch.from_numpy(np.concatenate([hints.rows[soft], certain])).to(x.device)
         a = torch.cat([x[rows[: len(weight), 0]] * weight, x[rows[len(weight) :, 0]]])
-        W = em.start_map(a, y[rows[:, 1]])
+        W = em.start_map(a.T @ y[rows[:, 1]])
         clamped = torch.from_numpy(certain).to(x.device)
         plan = em.plan(len(np.unique(certain[:, 0])), schedule)
         return em.anneal(x, y, W, clamped, watch=watch, schedule=plan, **options)
 
-    last, held_out, found = config.last, "", {}
-    soft = np.ones(len(hints.rows), dtype=bool)
+    steps = LAST if config.last == "auto" else (config.last,)
+    last, held_out, found = steps[0], "", {}
     if len(hints.rows) + len(known) >= FEWEST:
         held_out, out, some, rest = _held_out(hints.rows, known)
         if len(out):
-            quick = run(some, rest, QUICK)
-            clamped = torch.from_numpy(rest[(rest < WORDS).all(axis=1)]).to(x.device)
-            for step in LAST if last == "auto" else (last,):
-                maps = finish(step, x[:WORDS], y[:WORDS], quick.evidence, clamped)
-                found[step] = positions(maps, x, y, out)
-        last = choose_last(found) if found else LAST[0] if last == "auto" else last
-        annealed = run(soft, known, em.SCHEDULE, watch)
+            quick = run(some, rest, trial.QUICK)
+            clamped = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
+            for step in steps:
+                maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, clamped)
+                found[step] = trial.positions(maps, x, y, out)
+            last = trial.choose_last(found)
+        annealed = run(np.ones(len(hints.rows), dtype=bool), known, em.SCHEDULE, watch)
     else:
-        last = LAST[0] if last == "auto" else last
-        W = _start_without_hints(pair, config, options)
-        annealed = em.anneal(x, y, W, watch=watch, **options)
+        annealed = em.anneal(x, y, _start_without_hints(pair, config), watch=watch, **options)
     maps = finish(last, x, y, annealed.evidence, torch.from_numpy(known).to(x.device))
-    verdict = give_verdict(maps, x, y, held_out, found.get(last, np.empty(0)))
+    places, agreement = found.get(last, np.empty(0)), None
+    if len(places) < trial.FEWEST:
+        by_rank = config.ablate != "prior"
+        agreement = trial.agree(x, y, annealed.evidence.cross, config.tau, by_rank)
+    verdict = trial.give_verdict(maps, x, y, held_out, places, agreement)
     counts = hints.counts | ({"lexicon": len(known)} if pair.train is not None else {})
     tried = {step: float((places <= 1).mean()) for step, places in found.items()}
     facts = {"hints": counts, "last": last, "tried": tried, "verdict": verdict.to_dict()}
@@ -134,9 +134,9 @@ def _held_out(
         bool; and the known pairs that share none, ``(k, 2)``.
     """
     if len(np.unique(known[:, 0])) >= LEXICON:
-        held, kind = known[hold_out(known, TENTH)], "pairs of the lexicon"
+        held, kind = known[trial.hold_out(known, TENTH)], "pairs of the lexicon"
     else:
-        held, kind = rows[hold_out(rows, FOURTH)], "words of like spelling"
+        held, kind = rows[trial.hold_out(rows, FOURTH)], "words of like spelling"
     soft, certain = (
         ~(np.isin(pairs[:, 0], held[:, 0]) | np.isin(pairs[:, 1], held[:, 1]))
         for pairs in (rows, known)
@@ -144,15 +144,12 @@ def _held_out(
     return kind, held, soft, known[certain]
 
 
-def _start_without_hints(pair: Pair, config: Config, options: dict[str, Any]) -> Tensor:
+def _start_without_hints(pair: Pair, config: Config) -> Tensor:
     """Find a start from the shapes of the two spaces alone, ``(d, d)``; random if ablated."""
     if config.ablate == "identical":
-        return random_orthogonal(pair.src.dim, make_generator(config.seed, pair.x.device)).to(
-            pair.x
-        )
-    found = selflearn.self_learn(pair, selflearn.start_dictionary(pair, config.knn), config)
-    W = procrustes(pair.x[found[:, 0]], pair.y[found[:, 1]])
-    return em.anneal(pair.x, pair.y, W, schedule=ONCE_MORE, **options).W
+        generator = make_generator(config.seed, pair.x.device)
+        return random_orthogonal(pair.src.dim, generator).to(pair.x)
+    return climb(pair.x, pair.y, config.tau, config.ablate != "prior")
 
 
 def _same_pairs(pair: Pair) -> bool:

@@ -189,6 +189,7 @@ def fetch(args: argparse.Namespace) -> None:
 def align(args: argparse.Namespace) -> int:
     """Read two files, learn the map, write a folder with everything that later steps need."""
     known, out = get_solver(args.solver), Path(args.out)
+    parse_kinds(args.hints)  # a mistake in it is told before files are read
     if out.exists() and not out.is_dir():
         raise DataError(
             f"{out}: a file of this name is in the way; choose another folder with --out"
@@ -198,7 +199,6 @@ def align(args: argparse.Namespace) -> int:
     if src.lang == tgt.lang:
         raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
-    parse_kinds(args.hints)
     settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
     config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
     pair = make_pair(src, tgt, train, normalisation=known.normalisation)

@@ -212,7 +212,7 @@ def contrastive_step(
 
 
 def _places(rows: Tensor, part: int) -> Tensor:
-    """Where words are in a part of the pool; POOL, which is beyond its end, if they are not."""
+    """Find the places of words in one part of the pool; POOL, past its end, if not in it."""
     return torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
 
 

@@ -95,12 +95,16 @@ def identical_pairs(
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
-    """Split ``identical,cognates`` into kinds of hints; the error lists the valid ones.
+    """Split ``identical,cognates`` into kinds of hints, or ``none``; errors list the valid ones.
 
     Raises:
         DataError: A kind is unknown.
     """
     kinds = tuple(filter(None, text.replace(" ", "").split(",")))
+    if kinds == ("none",):
+        return ()
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise DataError(f"unknown hint {', '.join(unknown)}; use any of {', '.join(KINDS)}")
+        raise DataError(
+            f"unknown hint {', '.join(unknown)}; use any of {', '.join(KINDS)}, or none"
+        )
     return kinds

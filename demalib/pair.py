@@ -22,7 +22,7 @@ from demalib.hints import Hints, Lexicon, identical_pairs, parse_kinds
 from demalib.retrieval import Retriever
 
 COGNATE_WORDS = 50_000  # most frequent words per side among which cognates are sought
-FEW_IDENTICAL = 1000  # with so many identical words cognates are not needed, and half are wrong
+FEW_IDENTICAL = 1000  # cognates are used only if there are fewer identical words than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,9 @@ class Pair:
     def hints(self, config: Config) -> Hints:
         """Gather the hints that need no dictionary, of the kinds that ``config.hints`` names.
 
-        Cognates join where identical words are few. Half of them are wrong, often a wrong form of
-        the right word, so that on en-fr, with 2,200 identical words, they cost 5 points.
+        Cognates are used only where identical words are few. About half of them are wrong, often
+        another form of the right word: on en-fr, which has 2,200 identical words, they would cost
+        5 to 8 points.
         """
         kinds = () if config.ablate == "identical" else parse_kinds(config.hints)
         rows = self.identical[: config.max_identical or None]

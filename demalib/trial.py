@@ -1,6 +1,7 @@
 """Does an alignment work? A quick fit without some of the hints is judged by those hints.
 
-No gold data is used. The same hints choose the last step of EM.
+No gold data is used. The same hints choose the last step of EM. Where there are too few hints,
+two quick fits on different words are compared with each other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from demalib.em import Phase
+from demalib.em import Phase, anneal, start_map
 from demalib.finish import Finished
 from demalib.flow import random_orthogonal
 from demalib.procrustes import dictionary_cosine
@@ -26,6 +27,10 @@ FEWEST = 8  # queries; with fewer nothing is said
 SHAPE_WORDS = 3000  # most frequent words whose dictionary gives the criterion
 DEPTH = 10
 WORKS, FAILS = 0.15, 0.03  # P@10 of held-out hints from which on it works, below which it does not
+HALVES = (Phase(4_000, 500.0, 3.0, 0.5, 8),)  # of two fits that share no word
+HALVED = 4000  # words of either side, at least; of fewer, wrong fits can agree too
+ASKED = 2000  # most frequent words of either side that the two fits translate
+SAME, DIFFER = 0.2, 0.15  # share of like translations from which on it works, below which not
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Verdict:
         p10: Share of them with a right answer among the first ten.
         criterion: Mean cosine of frequent words and their best translations.
         by_chance: The same under a random rotation.
+        agreement: Share of words that two fits on different words translate alike; None if hints
+            were held out.
     """
 
     answer: str
@@ -49,11 +56,17 @@ class Verdict:
     p10: float
     criterion: float
     by_chance: float
+    agreement: float | None = None
 
     def __str__(self) -> str:
         shape = f"criterion {self.criterion:.2f}, {self.by_chance:.2f} under a random rotation"
         if self.answer != "yes":
             shape += "; a dictionary of some hundred pairs helps (--lexicon)"
+        if self.agreement is not None:
+            return (
+                f"{self.answer}: two quick fits, on every second word and on the others, give "
+                f"{self.agreement:.0%} of frequent words the same translation; {shape}"
+            )
         if not self.held_out:
             return f"{self.answer}: too few hints to hold some out; {shape}"
         low, high = interval(self.p1, self.queries)
@@ -79,7 +92,7 @@ def interval(share: float, n: int) -> tuple[float, float]:
 
 
 def hold_out(rows: np.ndarray, every: int) -> np.ndarray:
-    """Choose the pairs of every so-manieth source word, ``(K,)`` bool.
+    """Choose the pairs of every n-th source word, ``(K,)`` bool.
 
     Args:
         rows: Row numbers of hints, ``(K, 2)``.
@@ -158,8 +171,48 @@ def criteria(finished: Finished, x: Tensor, y: Tensor) -> tuple[float, float]:
     return own, by_chance
 
 
+def agree(
+    x: Tensor, y: Tensor, cross: Tensor, tau: float = 2.0, by_rank: bool = True
+) -> float | None:
+    """Fit twice, on words of odd and of even rank, and compare the translations.
+
+    Both fits begin wide, from the same start. If the start is right they find the same map again;
+    if not, each fits what its own words happen to have in common.
+
+    Args:
+        x: Source words by rank, ``(N, d)``.
+        y: Target words by rank, ``(M, d)``.
+        cross: Evidence of the fit in question, as :func:`demalib.em.start_map` takes it.
+        tau: Temperature of the rank prior.
+        by_rank: Use the rank prior; otherwise no prior.
+
+    Returns:
+        Share of the :data:`ASKED` most frequent words of either side with the same best
+        translation under CSLS among :data:`WORDS`; None if a side has fewer than :data:`HALVED`.
+    """
+    if min(len(x), len(y)) < HALVED:
+        return None
+    start, same = start_map(cross), []
+    maps = [
+        anneal(x[k::2], y[k::2], start, tau=tau, by_rank=by_rank, schedule=HALVES).W for k in (0, 1)
+    ]
+    x, y = x[:WORDS], y[:WORDS]
+    for a, b, sides in ((x, y, maps), (y, x, [W.T for W in maps])):
+        queries = torch.arange(min(ASKED, len(a)))
+        first, second = (
+            Retriever(a @ W, b).translate(queries, Metric("csls"), 1)[1] for W in sides
+        )
+        same.append(float((first == second).float().mean()))
+    return sum(same) / 2
+
+
 def give_verdict(
-    finished: Finished, x: Tensor, y: Tensor, held_out: str, found: np.ndarray
+    finished: Finished,
+    x: Tensor,
+    y: Tensor,
+    held_out: str,
+    found: np.ndarray,
+    agreement: float | None = None,
 ) -> Verdict:
     """Say whether an alignment worked.
 
@@ -169,8 +222,12 @@ def give_verdict(
         y: Target words by rank, ``(M, d)``.
         held_out: The kind of hints that were held out of the trial.
         found: Positions of their right words under the trial's map, ``(q,)``.
+        agreement: What :func:`agree` says, where too few hints could be held out.
     """
     shape = criteria(finished, x, y)
+    if agreement is not None:
+        answer = "yes" if agreement >= SAME else "no" if agreement < DIFFER else "doubtful"
+        return Verdict(answer, "", 0, 0.0, 0.0, *shape, agreement)
     if len(found) < FEWEST:
         return Verdict("doubtful", "", 0, 0.0, 0.0, *shape)
     p1, p10 = float((found <= 1).mean()), float((found <= DEPTH).mean())

@@ -3,7 +3,7 @@ import torch
 from torch.nn.functional import normalize
 
 from demalib import finish
-from demalib.baselines.selflearn import projections
+from demalib.baselines.msf import whitening
 from demalib.finish import Evidence, contrastive_step, free_step, symmetric_step
 from demalib.matching import e_step
 from demalib.mixture import WordMixture
@@ -67,7 +67,10 @@ def test_the_free_step_is_the_maximum(small, gen):
 def test_the_symmetric_step_on_certain_pairs_is_the_published_one(small):
     x, y, _ = small
     P_x, P_y = symmetric_step(Evidence.of_pairs(x, y[:30]))
-    Q_x, Q_y = projections(x, y[:30])
+    (white_x, colour_x), (white_y, colour_y) = whitening(x), whitening(y[:30])
+    u, s, vt = torch.linalg.svd(white_x @ x.T @ y[:30] @ white_y)
+    Q_x = white_x @ u @ s.sqrt().diag() @ u.T @ colour_x @ u
+    Q_y = white_y @ vt.T @ s.sqrt().diag() @ vt @ colour_y @ vt.T
     torch.testing.assert_close((x @ P_x) @ (y @ P_y).T, (x @ Q_x) @ (y @ Q_y).T)
 
 

@@ -5,7 +5,7 @@ from torch.nn.functional import normalize
 
 from demalib import trial
 from demalib.finish import Finished
-from demalib.trial import Verdict, choose_last, give_verdict, hold_out, interval, positions
+from demalib.trial import Verdict, agree, choose_last, give_verdict, hold_out, interval, positions
 
 
 def test_a_tenth_is_held_out_evenly_by_source_word():
@@ -73,4 +73,24 @@ def test_verdicts(gen, found, answer):
     text = str(verdict)
     assert text.startswith(f"{answer}: ")
     assert ("too few hints" in text) == (len(found) < trial.FEWEST)
+    assert Verdict(**verdict.to_dict()) == verdict
+
+
+def test_two_halves_agree_on_a_right_start_only(gen, monkeypatch):
+    x, y, q = planted(gen, n=800, d=16)
+    assert agree(x, y, q) is None  # too few words
+    monkeypatch.setattr(trial, "HALVED", 800)
+    assert agree(x, y, q) > 0.9
+    other, _ = torch.linalg.qr(torch.randn(16, 16, generator=gen))
+    assert agree(x, torch.randn(800, 16, generator=gen), other) < trial.DIFFER
+
+
+@pytest.mark.parametrize(
+    ("agreement", "answer"), [(0.6, "yes"), (0.2, "yes"), (0.17, "doubtful"), (0.1, "no")]
+)
+def test_the_verdict_by_agreement(gen, agreement, answer):
+    x, y, q = planted(gen)
+    verdict = give_verdict(Finished(q, q.T), x, y, "", np.empty(0), agreement)
+    assert verdict.answer == answer
+    assert f"{agreement:.0%} of frequent words the same translation" in str(verdict)
     assert Verdict(**verdict.to_dict()) == verdict

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from demalib.baselines.msf import whitening
 from demalib.baselines.shared import Sizes, require_words
 from demalib.config import Config
 from demalib.device import make_generator
+from demalib.finish import Evidence, symmetric_step
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import procrustes
 from demalib.retrieval import csls_, mean_top_cosine
+from demalib.shapes import similarity_profiles
 from demalib.tiles import iter_products
 
 START_WORDS = 4000  # words whose similarities are compared, released code
@@ -41,16 +42,8 @@ LAPTOP = Size(3000, 10, 20)
 SIZES = Sizes(LAPTOP, PUBLISHED)
 
 
-def similarity_profiles(side: Tensor) -> Tensor:
-    r"""Sort the rows of :math:`\sqrt{X X^T}`, then unit, center, unit (Section 3.2), ``(n, n)``."""
-    white, _ = whitening(side.double())
-    root = side @ white.to(side) @ side.T  # (n, n): U S U^T for X = U S V^T
-    rows = normalize(root.sort(dim=1).values, dim=1)
-    return normalize(rows - rows.mean(dim=0), dim=1)
-
-
 def start_dictionary(pair: Pair, knn: int) -> Tensor:
-    """Pair words of both sides by their profiles under CSLS, ``(2 n, 2)``."""
+    """Pair words of both sides by their profiles under CSLS (Section 3.2), ``(2 n, 2)``."""
     n = min(START_WORDS, len(pair.x), len(pair.y))
     src, tgt = similarity_profiles(pair.x[:n]), similarity_profiles(pair.y[:n])
     return stochastic_dictionary(src, tgt, 1.0, knn)[0]
@@ -134,20 +127,15 @@ def _mapped(pair: Pair, found: Tensor, words: int) -> tuple[Tensor, Tensor]:
 
 
 def projections(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Compute the maps of both sides into the common space, symmetrically re-weighted, ``(d, d)``.
+    """Compute the maps of both sides into the common space, symmetrically re-weighted, ``(d, d)``.
 
-    With whitening :math:`W_x, W_y` and :math:`W_x A^T B W_y = U S V^T`, after de-whitening,
-
-    .. math:: P_x = W_x U S^{1/2} U^T W_x^{-1} U, \qquad P_y = W_y V S^{1/2} V^T W_y^{-1} V.
+    The formula is that of :func:`demalib.finish.symmetric_step`, on certain pairs.
 
     Args:
         a: Source vectors of the dictionary's pairs, ``(n, d)``, float64.
         b: Target vectors of the same pairs, ``(n, d)``, float64.
     """
-    (white_x, colour_x), (white_y, colour_y) = whitening(a), whitening(b)
-    u, s, vt = torch.linalg.svd(white_x @ (a.T @ b) @ white_y)
-    P_x = white_x @ (u * s.sqrt()) @ u.T @ colour_x @ u
-    return P_x, white_y @ (vt.T * s.sqrt()) @ vt @ colour_y @ vt.T
+    return symmetric_step(Evidence.of_pairs(a, b))
 
 
 def fit(pair: Pair, config: Config) -> Mapping:

@@ -81,7 +81,7 @@ def load_pair(config: Config) -> Pair:
     exclude = None
     if config.exclude_test:
         gold = load_gold(config)
-        exclude = Lexicon(gold.forward.pairs + gold.backward.pairs, "test lexicons")
+        exclude = Lexicon(gold.forward.pairs + gold.backward.reverse().pairs, "test lexicons")
     solver, train, back = get_solver(config.solver), None, None
     selects = solver.fit is fit_gradient and config.gradient.selection == "supervised"
     if solver.hint == "train" or selects:

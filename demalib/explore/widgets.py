@@ -35,6 +35,7 @@ TRANSLATIONS, HUBS = 5, 8
 WEAK_HINT = 50  # with fewer identical words than this, a warning is shown
 ERRORS = (DataError, OSError, RuntimeError, ValueError)  # shown to the user in the status line
 OK, WARNING, ERROR = "#1b5e20", "#8a5a00", "#b00020"  # colours of the status line
+COLOURS = {"yes": OK, "doubtful": WARNING, "no": ERROR}  # of a verdict
 
 
 class Row:
@@ -275,9 +276,13 @@ class Explorer:
         self.picture.value = plots.Picture(axes).png
 
     def _summary(self, direction: Direction) -> tuple[str, str]:
-        """Return a status line and its colour: a warning, or the sizes of the vocabularies."""
+        """Return a status line and its colour: a warning, or sizes; and whether it worked."""
         solved = f"{self.config.pair} by {self.config.solver}"
         same = len(set(direction.src.words) & set(direction.tgt.words))
+        if verdict := direction.verdict:
+            missing = fonts.missing((direction.src.lang, direction.tgt.lang))
+            text = f"{solved}. Did it work? {verdict}" + (f". {missing}" if missing else "")
+            return text, COLOURS[verdict.answer]
         if SOLVERS[self.config.solver].hint == "identical" and same < WEAK_HINT:
             advice = "try a larger max_vocab, or a solver that learns from a dictionary"
             return f"{solved}: only {same} identical words, a weak hint; {advice}", WARNING

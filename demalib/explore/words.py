@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from demalib.alignment import verdict_of
 from demalib.config import Config
 from demalib.embedding import Embedding, explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, retrievers
 from demalib.retrieval import Metric, Retriever, best_columns
 from demalib.solvers import align
+from demalib.trial import Verdict
 
 SHOWN = ("nn", "csls", "csls-d")
 HUB_QUERIES = 5000  # most frequent source words whose translations are searched for hubs
@@ -37,6 +39,7 @@ class Direction:
         retriever: Translates all source words, mapped into the target space.
         metrics: Retrieval metrics by name, those of :data:`SHOWN`.
         snapshots: Maps by caption, ``(d, d)`` each, from the identity (no map) to the final one.
+        verdict: Whether the alignment worked; None if its solver cannot say.
     """
 
     src: Embedding
@@ -44,6 +47,7 @@ class Direction:
     retriever: Retriever
     metrics: dict[str, Metric]
     snapshots: dict[str, Tensor]
+    verdict: Verdict | None = None
 
     @cached_property
     def x(self) -> Tensor:
@@ -110,7 +114,7 @@ def directions(
     ) -> Direction:
         metrics = {name: Metric(name, sigma2=sigma2, tau=config.tau) for name in SHOWN}
         snapshots = {caption: both[i] for caption, both in maps.items()}
-        return Direction(src, tgt, retriever, metrics, snapshots)
+        return Direction(src, tgt, retriever, metrics, snapshots, verdict_of(mapping))
 
     return (
         direction(0, pair.src, pair.tgt, forward, config.sigma2_tgt),

@@ -8,14 +8,6 @@ from demalib.config import Config
 from demalib.procrustes import induce_dictionary
 
 
-def test_similarity_profiles_ignore_rotation_and_order(gen):
-    x = torch.randn(20, 4, generator=gen, dtype=torch.float64)
-    q, _ = torch.linalg.qr(torch.randn(4, 4, generator=gen, dtype=torch.float64))
-    order = torch.randperm(20, generator=gen)
-    want = selflearn.similarity_profiles(x)[order]
-    torch.testing.assert_close(selflearn.similarity_profiles((x @ q)[order]), want)
-
-
 def test_every_score_seen_gives_the_best_of_both_sides(gen):
     x, y = (normalize(s, dim=1) for s in torch.randn(2, 40, 5, generator=gen))
     found, objective = selflearn.stochastic_dictionary(x, y, 1.0, 10, gen)

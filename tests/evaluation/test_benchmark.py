@@ -10,6 +10,7 @@ from conftest import planted
 from demalib.baselines.procrustes import fit_identical
 from demalib.config import Config, preset
 from demalib.data.files import cache_dir
+from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
 from demalib.evaluation.benchmark import Gold, follow_refinement
@@ -141,3 +142,24 @@ def test_refinement_is_followed_from_the_start(rng):
     assert frame["gain"].tolist() == pytest.approx((frame["p@1"] - frame["p@1"][0]).tolist())
     assert frame["p@1"][3] == 1 and frame["gain_low"][3] > 0 and frame["p@1"][0] < 1
     assert np.isnan(frame["pairs"][0]) and frame["judged"][3] == frame["right"][3] == 100
+
+
+def test_no_hint_is_a_test_pair_of_either_direction(monkeypatch):
+    """A cognate that only the other direction's test lexicon has is left out too."""
+    words = {"en": ["festival", "hotel", "camera"], "ja": ["フェスティバル", "ホテル", "カメラ"]}
+
+    def embedding(lang, config):
+        return Embedding(words[lang], np.eye(3, dtype=np.float32) + 0.1, lang)
+
+    gold = Gold(Lexicon([("festival", "フェスティバル")]), Lexicon([("ホテル", "hotel")]))
+    monkeypatch.setattr(benchmark, "load_embedding_of", embedding)
+    monkeypatch.setattr(benchmark, "load_gold", lambda config: gold)
+    config = preset("en-ja")
+    hints, back = (p.hints(config).rows.tolist() for p in _both_ways(benchmark.load_pair(config)))
+    assert hints == back == [[2, 2]]
+    free = benchmark.load_pair(config.replace(exclude_test=False))
+    assert len(free.hints(config).rows) == 3
+
+
+def _both_ways(pair):
+    return pair, pair.swap()

@@ -1,5 +1,7 @@
 """The explorer without a browser: widgets are set, what they show is read."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from conftest import planted
@@ -73,6 +75,16 @@ def test_an_unknown_word_is_a_line_and_changes_nothing_else(shown):
     assert "is not among" not in shown.status.value
 
 
+def test_the_status_line_says_whether_it_worked(shown):
+    assert "Did it work? yes: a quick fit without" in shown.status.value
+    assert widgets.OK in shown.status.value
+    verdict = replace(shown.direction.verdict, answer="no")
+    text, colour = shown._summary(replace(shown.direction, verdict=verdict))
+    assert "Did it work? no" in text and colour == widgets.ERROR
+    shown.solver.value = "identical"  # which cannot say
+    assert "Did it work" not in shown.status.value
+
+
 def test_another_solver_is_solved_on_demand_and_says_so(shown):
     said = []
     shown.status.observe(lambda change: said.append(change["new"]), "value")
@@ -115,8 +127,9 @@ def test_when_nothing_can_be_solved_it_still_stands_and_recovers(pair, monkeypat
 
 def test_a_weak_hint_is_a_warning(rng, monkeypatch):
     src, tgt, _ = planted(rng, n=80, shared=20)
-    directions = words.trace(make_pair(src, tgt), CONFIG)
-    assert "only 20 identical words" in Explorer(CONFIG, "", directions).status.value
+    config = CONFIG.replace(solver="identical")  # which gives no verdict
+    directions = words.trace(make_pair(src, tgt), config)
+    assert "only 20 identical words" in Explorer(config, "", directions).status.value
 
 
 def test_what_stands_where_widgets_cannot_run(shown):
