@@ -25,6 +25,7 @@ from demalib.baselines import (
     selflearn,
     shigeto,
     sinkhorn,
+    vecmap,
     wsprocrustes,
     xing,
 )
@@ -192,6 +193,7 @@ SOLVERS: dict[str, Solver] = {
     "rcsls": Solver(rcsls.fit, "train", "Joulin et al. 2018", "CSLS-Sp", seeded=True),
     "geomm": Solver(geomm.fit, "train", "Jawanpuria et al. 2019", "GeoMM", UNIT_CENTER,
                     seeded=True),
+    "vecmap": Solver(vecmap.fit, "train", "Artetxe et al. 2018a, 2018b"),
     "xing": Solver(xing.fit, "train", "Xing et al. 2015", "Xing et al.", UNIT, NN),
     "shigeto": Solver(shigeto.fit, "train", "Shigeto et al. 2015", "Shigeto et al.", (), NN),
     "artetxe16": Solver(artetxe16.fit, "train", "Artetxe et al. 2016", "Artetxe et al. (2016)",
