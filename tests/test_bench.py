@@ -3,7 +3,7 @@
 import pytest
 import torch
 from bench import __main__ as bench
-from bench import control, csls, density, em, pipeline, solvers, subnormal, vectors
+from bench import control, csls, curve, density, em, pipeline, solvers, subnormal, vectors
 from conftest import planted
 from torch.nn.functional import normalize
 
@@ -96,3 +96,13 @@ def test_overhead_adds_up():
     notebook = {"metadata": {"papermill": {"duration": 9.0}}, "cells": cells}
     found = pipeline.overhead(12.0, 6.0, notebook)
     assert found.pop("all") == 6.0 == sum(found.values())
+
+
+def test_known_words_are_never_test_pairs(rng):
+    gold = Gold(Lexicon([("dog", "chien")]), Lexicon([("chat", "cat")]))
+    order, usable = curve.usable_pairs(("en", "fr"), gold)
+    assert len(order) == len(set(order)) > 1000 and {query for query, _ in usable} == set(order)
+    assert not {("dog", "chien"), ("cat", "chat")} & set(usable)
+    src, tgt, _ = planted(rng, n=300)
+    pair = curve.with_lexicon(make_pair(src, tgt), Lexicon([("src200", "tgt200")]))
+    assert pair.train.tolist() == [[200, 200]] and pair.train_back.tolist() == [[200, 200]]

@@ -88,6 +88,7 @@ CORE = [
     "gradient",
     "em",
     "finish",
+    "shapes",
     "retrieval",
     "procrustes",
     "tiles",

@@ -16,12 +16,14 @@ import torch
 
 from bench.control import control
 from bench.csls import csls
+from bench.curve import curve
 from bench.density import density
 from bench.em import em
 from bench.pipeline import pipeline
 from bench.solvers import solvers
 from bench.subnormal import subnormal
 from bench.vectors import vectors
+from bench.verdicts import verdicts
 from demalib.data.files import write_json, write_text
 from demalib.runs import project_root
 
@@ -34,6 +36,8 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "solvers": solvers,
     "control": control,
     "pipeline": pipeline,
+    "curve": curve,
+    "verdicts": verdicts,
 }
 
 

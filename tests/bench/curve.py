@@ -1,0 +1,96 @@
+"""What a few known pairs are worth: P@1 by the number of pairs, ours beside Procrustes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from demalib.config import preset
+from demalib.data.files import write_text
+from demalib.data.lexicon import load_lexicon
+from demalib.evaluation.benchmark import evaluate, load_gold, load_pair, summarise
+from demalib.hints import Lexicon
+from demalib.pair import Pair
+from demalib.runs import project_root
+from demalib.solvers import align
+
+PAIRS = ("en-fr", "en-ja", "en-ru", "ja-ru")
+KNOWN = (0, 25, 100, 500, 1000)
+SYSTEMS = ("em", "procrustes", "procrustes-r")
+
+
+def curve(pairs: tuple[str, ...] = PAIRS, known: tuple[int, ...] = KNOWN) -> dict[str, Any]:
+    """Align with some words of the bundled train lexicons, judge by the test lexicons.
+
+    The words are drawn at random, with all their translations; a smaller set is part of a larger
+    one. Pairs of either direction's test lexicon are left out of them, and of all other hints.
+
+    Returns:
+        P@1 by pair and by system and number of known words, both directions; the table with
+        intervals is ``results/bench/curve.csv``.
+    """
+    rows = [row for name in pairs for row in _rows(name, known)]
+    table = pd.DataFrame(rows)
+    folder = project_root() / "results"
+    write_text(folder / "bench" / "curve.csv", table.to_csv(index=False))
+    draw(table).savefig(folder / "figures" / "curve.png", dpi=150, bbox_inches="tight")
+    return {f"{r['direction']} {r['system']} {r['known']}": r["p@1"] for r in rows}
+
+
+def draw(table: pd.DataFrame) -> plt.Figure:
+    """Draw P@1, the mean of both directions, over the number of known words, a panel per pair."""
+    pairs = list(dict.fromkeys(table["pair"]))
+    figure, axes = plt.subplots(1, len(pairs), figsize=(3 * len(pairs), 2.8), sharex=True)
+    for axis, pair in zip(np.atleast_1d(axes), pairs, strict=True):
+        mean = table[table["pair"] == pair].groupby(["system", "known"])["p@1"].mean()
+        for system in SYSTEMS:
+            if system in mean.index:
+                line = mean[system]
+                axis.plot(line.index, line.to_numpy(), marker="o", label=system)
+        axis.set(title=pair, xlabel="known words", ylim=(0, None))
+        axis.set_xscale("symlog", linthresh=25)
+        axis.set_xticks(KNOWN, [str(n) for n in KNOWN])
+    np.atleast_1d(axes)[0].set_ylabel("P@1, mean of both directions")
+    np.atleast_1d(axes)[0].legend(frameon=False)
+    plt.close(figure)
+    return figure
+
+
+def _rows(name: str, known: tuple[int, ...]) -> list[dict[str, Any]]:
+    config = preset(name)
+    pair, gold, rows = load_pair(config), load_gold(config), []
+    order, usable = usable_pairs(config.langs, gold)
+    for n in known:
+        chosen = set(order[:n])
+        lexicon = Lexicon([(q, t) for q, t in usable if q in chosen], f"{n} known words")
+        side = with_lexicon(pair, lexicon) if n else pair
+        for system in SYSTEMS if n else SYSTEMS[:1]:
+            mapping = align(side, config.replace(solver=system))
+            results = summarise(evaluate(mapping, side, gold, config, ("csls",)), gold)
+            for direction, found in results.items():
+                figures = found["csls"]
+                low, high = figures["ci95"]
+                row = {"pair": name, "direction": direction, "system": system, "known": n}
+                percent = {"p@1": figures["p@1"], "low": low, "high": high}
+                rows.append(row | {key: round(100 * share, 2) for key, share in percent.items()})
+                print(rows[-1], flush=True)
+    return rows
+
+
+def with_lexicon(pair: Pair, lexicon: Lexicon) -> Pair:
+    """The same pair with a train lexicon, for both directions."""
+    rows = lexicon.rows(pair.src, pair.tgt)
+    return replace(pair, train=rows, train_back=rows[:, ::-1])
+
+
+def usable_pairs(langs: tuple[str, str], gold: Any) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the query words of a train lexicon in a random order, and its pairs without test."""
+    test = set(gold.forward.pairs) | {(q, t) for t, q in gold.backward.pairs}
+    train = load_lexicon(*langs, "train", "bundled")
+    usable = [pair for pair in train.pairs if pair not in test]
+    words = list(dict.fromkeys(query for query, _ in usable))
+    return [words[i] for i in np.random.default_rng(0).permutation(len(words))], usable
