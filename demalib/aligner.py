@@ -6,6 +6,7 @@ without some of the hints chooses the last step and says whether the alignment w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from demalib import em, trial
 from demalib.baselines.shared import train_rows
 from demalib.config import Config
 from demalib.device import make_generator
-from demalib.finish import LAST, Finished, finish
+from demalib.finish import LAST, Evidence, Finished, finish, share_weight
 from demalib.flow import Watch, random_orthogonal
+from demalib.hints import Hints
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import procrustes
 from demalib.shapes import climb
@@ -78,50 +80,91 @@ def fit_with_lexicon(pair: Pair, config: Config, watch: Watch | None = None) -> 
 
 def fit_one(pair: Pair, config: Config, watch: Watch | None = None) -> Fit:
     """Fit both directions at once, clamped to the source side's lexicon if there is one."""
-    x, y = pair.x, pair.y
-    hints, known = pair.hints(config), np.empty((0, 2), dtype=np.int64)
-    if pair.train is not None and config.ablate != "identical":
-        known = np.unique(pair.train, axis=0)
-    options: dict[str, Any] = {
-        "tau": config.tau,
-        "by_rank": config.ablate != "prior",
-        "knn": config.knn,
-    }
-
-    def run(soft: np.ndarray, certain: np.ndarray, schedule: Any, watch: Any = None) -> em.Annealed:
-        """Start from the soft hints and the certain ones, and anneal with the latter clamped."""
-        weight = torch.from_numpy(hints.weight[soft]).to(x)[:, None]
-        rows = torch.from_numpy(np.concatenate([hints.rows[soft], certain])).to(x.device)
-        a = torch.cat([x[rows[: len(weight), 0]] * weight, x[rows[len(weight) :, 0]]])
-        W = em.start_map(a.T @ y[rows[:, 1]])
-        clamped = torch.from_numpy(certain).to(x.device)
-        plan = em.plan(len(np.unique(certain[:, 0])), schedule)
-        return em.anneal(x, y, W, clamped, watch=watch, schedule=plan, **options)
-
-    steps = LAST if config.last == "auto" else (config.last,)
-    last, held_out, found = steps[0], "", {}
-    if len(hints.rows) + len(known) >= FEWEST:
-        held_out, out, some, rest = _held_out(hints.rows, known)
-        if len(out):
-            quick = run(some, rest, trial.QUICK)
-            clamped = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
-            for step in steps:
-                maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, clamped)
-                found[step] = trial.positions(maps, x, y, out)
-            last = trial.choose_last(found)
-        annealed = run(np.ones(len(hints.rows), dtype=bool), known, em.SCHEDULE, watch)
-    else:
-        annealed = em.anneal(x, y, _start_without_hints(pair, config), watch=watch, **options)
+    x, y, known = pair.x, pair.y, known_pairs(pair, config)
+    annealed, last, held_out, found = solve(pair, config, em.SCHEDULE, watch)
     maps = finish(last, x, y, annealed.evidence, torch.from_numpy(known).to(x.device))
     places, agreement = found.get(last, np.empty(0)), None
     if len(places) < trial.FEWEST:
         by_rank = config.ablate != "prior"
         agreement = trial.agree(x, y, annealed.evidence.cross, config.tau, by_rank)
     verdict = trial.give_verdict(maps, x, y, held_out, places, agreement)
-    counts = hints.counts | ({"lexicon": len(known)} if pair.train is not None else {})
+    counts = pair.hints(config).counts
+    counts |= {"lexicon": len(known)} if pair.train is not None else {}
     tried = {step: float((places <= 1).mean()) for step, places in found.items()}
     facts = {"hints": counts, "last": last, "tried": tried, "verdict": verdict.to_dict()}
     return Fit(maps, annealed.history, facts)
+
+
+class Solution(NamedTuple):
+    """What EM found, and what the trial before it said."""
+
+    annealed: em.Annealed
+    last: str  # the last step that the trial chose
+    held_out: str  # the kind of hints that were held out of it
+    found: dict[str, np.ndarray]  # positions of these under each last step, see trial.positions
+
+
+def solve(
+    pair: Pair,
+    config: Config,
+    schedule: Sequence[em.Phase] = em.SCHEDULE,
+    watch: Watch | None = None,
+) -> Solution:
+    """Anneal from all that is known; a quick trial first says which hints and which last step.
+
+    Args:
+        pair: Two spaces and the hints between them.
+        config: As for :func:`fit`.
+        schedule: The phases of EM.
+        watch: See :func:`demalib.em.anneal`.
+    """
+    x, y, hints, known = pair.x, pair.y, pair.hints(config), known_pairs(pair, config)
+    by_rank = config.ablate != "prior"
+    options: dict[str, Any] = {"tau": config.tau, "by_rank": by_rank, "knn": config.knn}
+
+    def run(some: Hints, certain: np.ndarray, phases: Any, watch: Any = None) -> em.Annealed:
+        clamped = torch.from_numpy(certain).to(x.device)
+        W = start_from(x, y, some, clamped)
+        phases = em.plan(len(np.unique(certain[:, 0])), phases)
+        return em.anneal(x, y, W, clamped, schedule=phases, watch=watch, **options)
+
+    steps = LAST if config.last == "auto" else (config.last,)
+    if len(hints.rows) + len(known) < FEWEST:
+        W = _start_without_hints(pair, config)
+        annealed = em.anneal(x, y, W, schedule=schedule, watch=watch, **options)
+        return Solution(annealed, steps[0], "", {})
+    held_out, out, soft, rest = _held_out(hints.rows, known)
+    last, found = steps[0], {}
+    if len(out):
+        quick = run(hints.only(soft), rest, trial.QUICK)
+        clamped = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
+        for step in steps:
+            maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, clamped)
+            found[step] = trial.positions(maps, x, y, out)
+        last = trial.choose_last(found)
+        hints = hints.only(trial.confirmed(quick.W, x, y, hints.rows))
+    return Solution(run(hints, known, schedule, watch), last, held_out, found)
+
+
+def known_pairs(pair: Pair, config: Config) -> np.ndarray:
+    """Return the row numbers of the train lexicon's pairs, each once, ``(K, 2)``; K may be 0."""
+    if pair.train is None or config.ablate == "identical":
+        return np.empty((0, 2), dtype=np.int64)
+    return np.unique(pair.train, axis=0)
+
+
+def start_from(x: Tensor, y: Tensor, hints: Hints, known: Tensor) -> Tensor:
+    """Build the map that EM starts from, ``(d, d)``; see :func:`demalib.em.start_map`.
+
+    Args:
+        x: Source words, ``(N, d)``.
+        y: Target words, ``(M, d)``.
+        hints: Pairs that may be translations.
+        known: Row numbers of pairs that are, ``(K, 2)``.
+    """
+    rows = torch.cat([torch.from_numpy(hints.rows).to(known), known])
+    weight = torch.cat([torch.from_numpy(hints.weight).to(x), share_weight(known).to(x)])
+    return em.start_map(Evidence.of_pairs(x[rows[:, 0]], y[rows[:, 1]], weight).cross)
 
 
 def _held_out(

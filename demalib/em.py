@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from demalib.finish import KNOWN_WEIGHT, Evidence
+from demalib.finish import KNOWN_WEIGHT, Evidence, share_weight
 from demalib.flow import Watch
 from demalib.matching import e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
@@ -99,9 +99,10 @@ def anneal(
 
     Each round chooses the variance, weighs all pairs (:func:`demalib.matching.e_step`) and solves
     :math:`W = \arg\max_{W \in O_d} \mathrm{tr}(W^T C)` with
-    :math:`C = \sum_{ij} g_{ij} x_i^T y_j + \lambda \sum_{known} x_i^T y_j`. A known pair weighs
-    :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / K)`, so all of them together are at least
-    a sixth of the evidence. In the evidence that is returned, each weighs 4.
+    :math:`C = \sum_{ij} g_{ij} x_i^T y_j + \lambda \sum_{known} w_{ij} x_i^T y_j`, where the
+    translations of a known word share its weight (:func:`demalib.finish.share_weight`).
+    :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / \sum w_{ij})`, so all known pairs together
+    are at least a sixth of the evidence. In the evidence that is returned, :math:`\lambda = 4`.
 
     Args:
         x: Source words by rank, unit vectors, ``(n, d)``.
@@ -116,7 +117,7 @@ def anneal(
         schedule: The phases.
     """
     known = torch.empty(0, 2, dtype=torch.long, device=x.device) if known is None else known
-    certain = Evidence.of_pairs(x[known[:, 0]], y[known[:, 1]])
+    certain = Evidence.of_pairs(x[known[:, 0]], y[known[:, 1]], share_weight(known))
     history: list[dict[str, float]] = []
     wanted = min(max(phase.words for phase in schedule), max(len(x), len(y)))
     most, began = fitting_words(wanted, x.device), time.perf_counter()
@@ -129,7 +130,7 @@ def anneal(
         src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
         found = e_step(src_mix, tgt_mix, W, phase.beta, by_rank, memory, known)
         free = float(found.src_weight.sum())
-        clamped = max(KNOWN_WEIGHT, SHARE * free / max(1, len(known)))
+        clamped = max(KNOWN_WEIGHT, SHARE * free / max(1.0, certain.weight))
         moved, W = W, orthogonal_factor(found.cross + clamped * certain.cross)
         row = {
             "round": len(history) + 1,

@@ -24,7 +24,7 @@ POOL, PARTS = 12_000, 2  # contrastive: words that pairs are told from, in turns
 TEMPERATURE = 0.06  # contrastive: the variance of the mixtures whose posteriors rise
 STEPS, BATCH, RATE = 20, 512, 1e-3  # contrastive: Adam's steps, pairs in each, its rate
 FOUND = 10_000  # contrastive: most frequent words whose mutual best pairs join the known ones
-KNOWN_WEIGHT = 4.0  # a known pair counts as much as this many that EM is sure of
+KNOWN_WEIGHT = 4.0  # a known word counts as much as this many that EM is sure of
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,11 @@ class Evidence:
     weight: float
 
     @classmethod
-    def of_pairs(cls, a: Tensor, b: Tensor) -> Evidence:
-        """Sum up pairs of vectors, ``(K, d)`` on either side, of weight 1 each."""
-        return cls(a.T @ b, a.T @ a, b.T @ b, float(len(a)))
+    def of_pairs(cls, a: Tensor, b: Tensor, weight: Tensor | None = None) -> Evidence:
+        """Sum up pairs of vectors, ``(K, d)`` on either side; their weights, ``(K,)``, or 1."""
+        weight = a.new_ones(len(a)) if weight is None else weight.to(a)
+        w = weight[:, None]
+        return cls(a.T @ (w * b), a.T @ (w * a), b.T @ (w * b), float(weight.sum()))
 
     @classmethod
     def of_words(cls, x: Tensor, y: Tensor, found: Matched) -> Evidence:
@@ -73,6 +75,21 @@ class Evidence:
     def swap(self) -> Evidence:
         """The same evidence with source and target exchanged."""
         return Evidence(self.cross.T, self.tgt, self.src, self.weight)
+
+
+def share_weight(pairs: Tensor) -> Tensor:
+    """Weigh pairs so that no word counts more than once: 1 / the more translations of its two.
+
+    A dictionary with five translations of a word says the same thing five times less surely.
+
+    Args:
+        pairs: Row numbers, ``(K, 2)``.
+
+    Returns:
+        Weights, ``(K,)``; 1 for words with one translation each.
+    """
+    counts = [torch.bincount(column, minlength=1)[column] for column in (pairs[:, 0], pairs[:, 1])]
+    return torch.maximum(*counts).double().reciprocal()
 
 
 class Finished(NamedTuple):
@@ -185,7 +202,7 @@ def contrastive_step(
     apart = ~(torch.isin(found[:, 0], known[:, 0]) | torch.isin(found[:, 1], known[:, 1]))
     pairs = torch.cat([known, found[apart]])
     weights = x.new_ones(len(pairs))
-    weights[: len(known)] = KNOWN_WEIGHT
+    weights[: len(known)] = KNOWN_WEIGHT * share_weight(known)
     sides = [
         (side, (P / (side[:POOL] @ P).norm(dim=1).mean()).requires_grad_(), pairs[:, k])
         for k, (side, P) in enumerate(((x, P_x), (y, P_y)))

@@ -21,6 +21,10 @@ class Hints(NamedTuple):
     weight: np.ndarray  # (K,), 1 for equal spelling, less for cognates
     counts: dict[str, int]  # by kind
 
+    def only(self, some: np.ndarray) -> Hints:
+        """Keep some of the pairs, ``(K,)`` bool; the counts stay those of all."""
+        return Hints(self.rows[some], self.weight[some], self.counts)
+
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:

@@ -116,23 +116,62 @@ def positions(finished: Finished, x: Tensor, y: Tensor, held: np.ndarray) -> np.
     Returns:
         Positions under CSLS from 1, or 11 beyond the first ten, ``(q,)``.
     """
-    held, found = held[(held < WORDS).all(axis=1)], []
-    x, y = x[:WORDS], y[:WORDS]
-    forward, backward = (
-        (x, y, finished.W_xy, finished.P_y, held),
-        (y, x, finished.W_yx, finished.P_x, held[:, ::-1]),
-    )
-    for a, b, W, P, rows in (forward, backward):
-        gold: dict[int, set[int]] = {}
-        for query, right in rows.tolist():
-            gold.setdefault(query, set()).add(right)
+    held = held[(held < WORDS).all(axis=1)]
+    best = []
+    for query, place in zip(held.T, places(finished, x, y, held), strict=True):
+        _, word = np.unique(query, return_inverse=True)
+        first = np.full(word.max(initial=-1) + 1, DEPTH + 1)
+        np.minimum.at(first, word, place)  # any translation of a word will do
+        best.append(first)
+    return np.concatenate(best)
+
+
+def confirmed(W: Tensor, x: Tensor, y: Tensor, rows: np.ndarray) -> np.ndarray:
+    """Choose the hints that a quick fit does not refute, ``(K,)`` bool.
+
+    A hint is refuted if one of its words is not among the ten best translations of the other. The
+    start of the final fit is better without such hints: half of all cognates are wrong, and an
+    English word in French text is rarely French.
+
+    Args:
+        W: The orthogonal map of the quick fit, ``(d, d)``.
+        x: Source words by rank, ``(N, d)``.
+        y: Target words by rank, ``(M, d)``.
+        rows: Row numbers of hints, ``(K, 2)``; words beyond the :data:`WORDS` most frequent are
+            not looked up, so their hints stay.
+    """
+    checked = (rows < WORDS).all(axis=1)
+    keep = np.ones(len(rows), dtype=bool)
+    if checked.any():
+        found = places(Finished(W, W.T), x, y, rows[checked])
+        keep[checked] = (found <= DEPTH).all(axis=0)
+    return keep
+
+
+def places(finished: Finished, x: Tensor, y: Tensor, rows: np.ndarray) -> np.ndarray:
+    """Find where each word of a pair is among the other's translations.
+
+    Args:
+        finished: The maps.
+        x: Source words by rank, ``(N, d)``; the :data:`WORDS` most frequent are searched.
+        y: Target words by rank, ``(M, d)``; likewise.
+        rows: Row numbers of pairs among them, ``(K, 2)``.
+
+    Returns:
+        Positions under CSLS from 1, or 11 beyond the first ten, ``(2, K)``: of the target word
+        for the source word, and the other way round.
+    """
+    x, y, found = x[:WORDS], y[:WORDS], []
+    for a, b, W, P, (query, right) in (
+        (x, y, finished.W_xy, finished.P_y, rows.T),
+        (y, x, finished.W_yx, finished.P_x, rows.T[::-1]),
+    ):
         retriever = Retriever(a @ W, b if P is None else b @ P)
-        queries = torch.tensor(list(gold), dtype=torch.long)
-        _, best = retriever.translate(queries, Metric("csls"), DEPTH)
-        for right_words, answers in zip(gold.values(), best.tolist(), strict=True):
-            places = [k for k, answer in enumerate(answers, 1) if answer in right_words]
-            found.append(places[0] if places else DEPTH + 1)
-    return np.array(found, dtype=np.int64)
+        words, place = np.unique(query, return_inverse=True)
+        _, best = retriever.translate(torch.from_numpy(words), Metric("csls"), DEPTH)
+        hit = best.cpu().numpy()[place] == right[:, None]
+        found.append(np.where(hit.any(axis=1), hit.argmax(axis=1) + 1, DEPTH + 1))
+    return np.stack(found)
 
 
 def choose_last(found: dict[str, np.ndarray]) -> str:

@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from conftest import planted
 from torch.nn.functional import normalize
 
-from demalib import aligner, em
-from demalib.aligner import _held_out, fit
+from demalib import aligner, em, trial
+from demalib.aligner import _held_out, fit, start_from
 from demalib.config import Config
 from demalib.embedding import Embedding
 from demalib.errors import DataError
@@ -58,13 +60,30 @@ def test_everything_known_is_procrustes(rng):
     torch.testing.assert_close(mapping.W_xy, procrustes(pair.x, pair.y), atol=1e-4, rtol=0)
 
 
-def test_nothing_known_beyond_spelling_is_plain_em(rng):
+def test_nothing_known_beyond_spelling_is_plain_em_from_confirmed_words(rng):
     src, tgt, _ = planted(rng, n=400, d=10, noise=0.3, shared=50)
-    pair = make_pair(src, tgt)
-    mapping = align(pair, Config(last="orthogonal", hints="identical"))
-    a, b = pair.hint(Config())
-    W = em.start_map(a.T @ b)
-    torch.testing.assert_close(mapping.W_xy, em.anneal(pair.x, pair.y, W).W, atol=0, rtol=0)
+    pair, config = make_pair(src, tgt), Config(last="orthogonal", hints="identical")
+    mapping = align(pair, config)
+    hints, none, (x, y) = pair.hints(config), torch.empty(0, 2, dtype=torch.long), (pair.x, pair.y)
+    _, _, soft, _ = _held_out(hints.rows, none.numpy())
+    quick = em.anneal(x, y, start_from(x, y, hints.only(soft), none), schedule=trial.QUICK)
+    good = hints.only(trial.confirmed(quick.W, x, y, hints.rows))
+    want = em.anneal(x, y, start_from(x, y, good, none)).W
+    torch.testing.assert_close(mapping.W_xy, want, atol=0, rtol=0)
+
+
+def test_wrong_hints_do_not_spoil_the_start(rng, monkeypatch):
+    src, tgt, _ = planted(rng, n=1500, d=20, noise=0.3, shared=0)
+    pair, wrong = make_pair(src, tgt), rng.permutation(300)
+    rows = np.array([(i, i if i % 3 == 0 else 400 + wrong[i]) for i in range(300)])
+    pair, seen = replace(pair, identical=rows), []
+    real = aligner.start_from
+    monkeypatch.setattr(
+        aligner, "start_from", lambda x, y, hints, *a: seen.append(hints) or real(x, y, hints, *a)
+    )
+    assert right(align(pair, Config(hints="identical")), pair) > 0.9
+    first, last = (np.mean(hints.rows[:, 0] == hints.rows[:, 1]) for hints in seen)
+    assert first < 0.4 and last > 0.9
 
 
 def test_each_direction_learns_from_its_own_lexicon(rng, monkeypatch):

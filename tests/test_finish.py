@@ -4,7 +4,7 @@ from torch.nn.functional import normalize
 
 from demalib import finish
 from demalib.baselines.msf import whitening
-from demalib.finish import Evidence, contrastive_step, free_step, symmetric_step
+from demalib.finish import Evidence, contrastive_step, free_step, share_weight, symmetric_step
 from demalib.matching import e_step
 from demalib.mixture import WordMixture
 from demalib.procrustes import procrustes
@@ -147,3 +147,13 @@ def test_the_loss_of_a_pair_is_minus_its_log_posterior(gen):
             candidates = sorted({*range(size), i})
             expected = -logits[i, candidates].log_softmax(0)[candidates.index(i)]
             assert float(loss[i]) == pytest.approx(float(expected), rel=1e-4, abs=1e-5)
+
+
+def test_a_known_word_counts_once_however_many_translations_it_has():
+    pairs = torch.tensor([[0, 5], [0, 6], [0, 7], [1, 8], [2, 9], [3, 9], [4, 0], [4, 9]])
+    want = [1 / 3, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1 / 2, 1 / 3]
+    torch.testing.assert_close(share_weight(pairs), torch.tensor(want, dtype=torch.float64))
+    for side in pairs.T:
+        counted = torch.bincount(side, weights=share_weight(pairs))
+        assert (counted <= 1 + 1e-9).all()
+    assert len(share_weight(pairs[:0])) == 0
