@@ -2,7 +2,7 @@
 
 In the order of the story: :func:`read_vectors` (a file) or :func:`load_vectors` (the package
 registry) give an :class:`Embedding`; :func:`make_pair` normalises two of them and gathers hints;
-:func:`align` learns a :class:`Mapping`; :func:`translate` asks it for words;
+:func:`align` learns a :class:`Mapping`, :func:`align_many` a :class:`Space` of more languages; :func:`translate` asks it for words;
 :func:`save_alignment`, :func:`load_alignment` and :func:`export_alignment` keep it.
 :func:`preset`, :func:`load_pair`, :func:`load_gold` and :func:`solve_and_judge` do the same for
 pairs with known translations. The paper's own nouns are :class:`WordMixture` and
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from demalib.errors import DataError
     from demalib.evaluation.benchmark import load_gold, load_pair, solve_and_judge
     from demalib.flow import LinearFlow
+    from demalib.many import Space, align_many
     from demalib.mixture import WordMixture
     from demalib.pair import Mapping, Pair, make_pair
     from demalib.solvers import SOLVERS, align
@@ -43,6 +44,8 @@ _HOME = {
     "make_pair": "pair",
     "Pair": "pair",
     "align": "solvers",
+    "align_many": "many",
+    "Space": "many",
     "SOLVERS": "solvers",
     "Mapping": "pair",
     "translate": "alignment",
@@ -66,8 +69,10 @@ __all__ = [
     "LinearFlow",
     "Mapping",
     "Pair",
+    "Space",
     "WordMixture",
     "align",
+    "align_many",
     "export_alignment",
     "load_alignment",
     "load_gold",

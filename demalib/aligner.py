@@ -17,8 +17,9 @@ from torch import Tensor
 from demalib import em, trial
 from demalib.baselines.shared import train_rows
 from demalib.config import Config
+from demalib.contrastive import share_weight
 from demalib.device import make_generator
-from demalib.finish import LAST, Evidence, Finished, finish, share_weight
+from demalib.finish import LAST, Evidence, Finished, finish
 from demalib.flow import Watch, random_orthogonal
 from demalib.hints import Hints
 from demalib.pair import Mapping, Pair

@@ -21,7 +21,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,9 +29,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from demalib.finish import KNOWN_WEIGHT, Evidence, share_weight
+from demalib.contrastive import KNOWN_WEIGHT, share_weight
+from demalib.finish import Evidence
 from demalib.flow import Watch
-from demalib.matching import e_step, table_memory
+from demalib.matching import Matched, e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
 from demalib.procrustes import dictionary_cosine, orthogonal_factor
 from demalib.tiles import free_bytes, weigh_
@@ -117,7 +118,8 @@ def anneal(
         schedule: The phases.
     """
     known = torch.empty(0, 2, dtype=torch.long, device=x.device) if known is None else known
-    certain = Evidence.of_pairs(x[known[:, 0]], y[known[:, 1]], share_weight(known))
+    certain = known_evidence(x, y, known)
+    options: dict[str, Any] = {"tau": tau, "by_rank": by_rank}
     history: list[dict[str, float]] = []
     wanted = min(max(phase.words for phase in schedule), max(len(x), len(y)))
     most, began = fitting_words(wanted, x.device), time.perf_counter()
@@ -125,20 +127,15 @@ def anneal(
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
     for phase, candidates in tqdm(rounds, desc="em", unit="round", disable=None):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
-        candidates = min(candidates, len(tgt) / 4)
-        sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)
-        src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
-        found = e_step(src_mix, tgt_mix, W, phase.beta, by_rank, memory, known)
-        free = float(found.src_weight.sum())
-        clamped = max(KNOWN_WEIGHT, SHARE * free / max(1.0, certain.weight))
-        moved, W = W, orthogonal_factor(found.cross + clamped * certain.cross)
+        seen = look(src, tgt, W, candidates, phase.beta, known, certain, memory=memory, **options)
+        moved, W = W, orthogonal_factor(seen.cross)
         row = {
             "round": len(history) + 1,
             "words": len(src),
-            "candidates": candidates,
-            "sigma2": sigma2,
-            "log_prob": found.log_prob,
-            "matched": float(found.src_weight.mean()),
+            "candidates": seen.candidates,
+            "sigma2": seen.sigma2,
+            "log_prob": seen.found.log_prob,
+            "matched": float(seen.found.src_weight.mean()),
             "moved": float((W - moved).norm()),
             "criterion": dictionary_cosine(src[:RECORDED] @ W, tgt, RECORDED, knn),
             "seconds": time.perf_counter() - began,
@@ -148,8 +145,68 @@ def anneal(
             row |= watch(len(history) + 1, W, W.T)
             began += time.perf_counter() - paused
         history.append(row)
-    evidence = Evidence.of_words(src, tgt, found) + certain.times(KNOWN_WEIGHT)
-    return Annealed(W, evidence, pd.DataFrame(history))
+    return Annealed(W, seen.evidence, pd.DataFrame(history))
+
+
+class Seen(NamedTuple):
+    """What one E-step says about two languages."""
+
+    found: Matched
+    certain: Evidence  # of the known pairs, each word counted once
+    words: tuple[Tensor, Tensor]
+    candidates: float
+    sigma2: float
+
+    @property
+    def cross(self) -> Tensor:
+        """What the M-step needs, ``(d, d)``: known pairs are at least a sixth of it."""
+        free = float(self.found.src_weight.sum())
+        weight = max(KNOWN_WEIGHT, SHARE * free / max(1.0, self.certain.weight))
+        return self.found.cross + weight * self.certain.cross
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the last step needs."""
+        return Evidence.of_words(*self.words, self.found) + self.certain.times(KNOWN_WEIGHT)
+
+
+def look(
+    src: Tensor,
+    tgt: Tensor,
+    W: Tensor,
+    candidates: float,
+    beta: float,
+    known: Tensor,
+    certain: Evidence,
+    *,
+    tau: float = 2.0,
+    by_rank: bool = True,
+    memory: Tensor | None = None,
+) -> Seen:
+    """Choose the variance and weigh all pairs of words: the first half of a round.
+
+    Args:
+        src: Source words that take part, ``(n, d)``.
+        tgt: Target words that take part, ``(m, d)``.
+        W: The map, ``(d, d)``.
+        candidates: Effective candidates of a word; at most a fourth of all.
+        beta: See :func:`demalib.matching.e_step`.
+        known: Row numbers of known pairs, whose words take no part, ``(K, 2)``.
+        certain: What :func:`known_evidence` made of them.
+        tau: Temperature of the rank prior.
+        by_rank: Use the rank prior; otherwise no prior.
+        memory: What :func:`demalib.matching.table_memory` made.
+    """
+    candidates = min(candidates, len(tgt) / 4)
+    sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)
+    src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
+    found = e_step(src_mix, tgt_mix, W, beta, by_rank, memory, known)
+    return Seen(found, certain, (src, tgt), candidates, sigma2)
+
+
+def known_evidence(x: Tensor, y: Tensor, known: Tensor) -> Evidence:
+    """Sum up known pairs, ``(K, 2)``; the translations of a word share its weight."""
+    return Evidence.of_pairs(x[known[:, 0]], y[known[:, 1]], share_weight(known))
 
 
 def start_map(cross: Tensor) -> Tensor:

@@ -12,19 +12,14 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, softplus
 
+from demalib.contrastive import contrastive_step
 from demalib.matching import Matched
-from demalib.procrustes import induce_dictionary, orthogonal_factor
+from demalib.procrustes import orthogonal_factor
 
 LAST = ("contrastive", "symmetric", "free", "orthogonal")
 NOISE, SIGMA2 = 0.003, 0.01  # variances of samples and components in the free step
 NEGLIGIBLE = 1e-6  # a direction of less variance, relative to the largest, is left out
-POOL, PARTS = 12_000, 2  # contrastive: words that pairs are told from, in turns of every second
-TEMPERATURE = 0.06  # contrastive: the variance of the mixtures whose posteriors rise
-STEPS, BATCH, RATE = 20, 512, 1e-3  # contrastive: Adam's steps, pairs in each, its rate
-FOUND = 10_000  # contrastive: most frequent words whose mutual best pairs join the known ones
-KNOWN_WEIGHT = 4.0  # a known word counts as much as this many that EM is sure of
 
 
 @dataclass(frozen=True)
@@ -77,21 +72,6 @@ class Evidence:
         return Evidence(self.cross.T, self.tgt, self.src, self.weight)
 
 
-def share_weight(pairs: Tensor) -> Tensor:
-    """Weigh pairs so that no word counts more than once: 1 / the more translations of its two.
-
-    A dictionary with five translations of a word says the same thing five times less surely.
-
-    Args:
-        pairs: Row numbers, ``(K, 2)``.
-
-    Returns:
-        Weights, ``(K,)``; 1 for words with one translation each.
-    """
-    counts = [torch.bincount(column, minlength=1)[column] for column in (pairs[:, 0], pairs[:, 1])]
-    return torch.maximum(*counts).double().reciprocal()
-
-
 class Finished(NamedTuple):
     """Maps of both directions: x W_xy is compared with y P_y, y W_yx with x P_x; None is I."""
 
@@ -125,7 +105,7 @@ def finish(last: str, x: Tensor, y: Tensor, evidence: Evidence, known: Tensor) -
     if not P_x.any() or not P_y.any():  # nothing correlates: vectors of zeros, or of one word
         return finish("orthogonal", x, y, evidence, known)
     if last == "contrastive":
-        P_x, P_y = contrastive_step(x, y, P_x, P_y, known)
+        P_x, P_y = contrastive_step([x, y], [P_x, P_y], {(0, 1): known})
     turn_y, turn_x = (orthogonal_factor(P).T for P in (P_y, P_x))
     return Finished(P_x @ turn_y, P_y @ turn_x, P_y @ turn_y, P_x @ turn_x)
 
@@ -158,86 +138,17 @@ def symmetric_step(evidence: Evidence) -> tuple[Tensor, Tensor]:
         :math:`P_x` and :math:`P_y`, ``(d, d)`` each; words are compared by the cosine of
         :math:`x P_x` and :math:`y P_y`.
     """
-    (white_x, colour_x), (white_y, colour_y) = _roots(evidence.src), _roots(evidence.tgt)
+    (white_x, colour_x), (white_y, colour_y) = roots(evidence.src), roots(evidence.tgt)
     u, s, vt = torch.linalg.svd(white_x @ evidence.cross.double() @ white_y)
     P_x = white_x @ (u * s.sqrt()) @ u.T @ colour_x @ u
     P_y = white_y @ (vt.T * s.sqrt()) @ vt @ colour_y @ vt.T
     return P_x.to(evidence.cross), P_y.to(evidence.cross)
 
 
-def _roots(moment: Tensor) -> tuple[Tensor, Tensor]:
+def roots(moment: Tensor) -> tuple[Tensor, Tensor]:
     """The inverse square root of a moment and its square root, float64, ``(d, d)`` each."""
     values, vectors = torch.linalg.eigh(moment.double())
     keep = values > NEGLIGIBLE * values[-1]  # centring leaves a direction without variance
     root = torch.where(keep, values, 1.0).sqrt()
     white, colour = (torch.where(keep, part, 0.0) for part in (1 / root, root))
     return (vectors * white) @ vectors.T, (vectors * colour) @ vectors.T
-
-
-def contrastive_step(
-    x: Tensor, y: Tensor, P_x: Tensor, P_y: Tensor, known: Tensor
-) -> tuple[Tensor, Tensor]:
-    r"""Raise the posteriors of pairs against all frequent words, in both directions.
-
-    With :math:`u = xP_x/\|xP_x\|` and :math:`v = yP_y/\|yP_y\|` it descends
-
-    .. math:: -\sum_{ij} w_{ij} \left[\log\frac{e^{u_i \cdot v_j/\sigma^2}}{\sum_k e^{u_i \cdot
-        v_k/\sigma^2}} + \log\frac{e^{u_i \cdot v_j/\sigma^2}}{\sum_k e^{u_k \cdot v_j/\sigma^2}}
-        \right]
-
-    by some steps of Adam over both maps: the responsibilities of Eq. 9 without its prior, as
-    an objective. Pairs are the known ones and the mutual best ones of the start under CSLS.
-
-    Args:
-        x: Source words by rank, ``(N, d)``.
-        y: Target words by rank, ``(M, d)``.
-        P_x: Start of the source map, ``(d, d)``.
-        P_y: Start of the target map, ``(d, d)``.
-        known: Row numbers of known pairs, ``(K, 2)``.
-
-    Returns:
-        :math:`P_x` and :math:`P_y`. Nothing is random: batches are strides of the list of pairs.
-    """
-    found = induce_dictionary(x[:FOUND] @ P_x, y[:FOUND] @ P_y, "mutual", FOUND)
-    apart = ~(torch.isin(found[:, 0], known[:, 0]) | torch.isin(found[:, 1], known[:, 1]))
-    pairs = torch.cat([known, found[apart]])
-    weights = x.new_ones(len(pairs))
-    weights[: len(known)] = KNOWN_WEIGHT * share_weight(known)
-    sides = [
-        (side, (P / (side[:POOL] @ P).norm(dim=1).mean()).requires_grad_(), pairs[:, k])
-        for k, (side, P) in enumerate(((x, P_x), (y, P_y)))
-    ]
-    optimizer = torch.optim.Adam([P for _, P, _ in sides], lr=RATE)
-    batches = -(-len(pairs) // BATCH)
-    for step in range(STEPS if len(pairs) else 0):
-        chosen, part = slice(step % batches, None, batches), step % PARTS
-        (u, pool_u, i), (v, pool_v, j) = (
-            (
-                normalize(side[rows[chosen]] @ P, dim=1),
-                normalize(side[part:POOL:PARTS] @ P, dim=1),
-                _places(rows[chosen], part),
-            )
-            for side, P, rows in sides
-        )
-        right = (u * v).sum(1) / TEMPERATURE
-        loss = _surprise(right, u, pool_v, j) + _surprise(right, v, pool_u, i)
-        optimizer.zero_grad()
-        ((weights[chosen] * loss).sum() / weights[chosen].sum()).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    P_x, P_y = (P.detach() for _, P, _ in sides)
-    return P_x, P_y
-
-
-def _places(rows: Tensor, part: int) -> Tensor:
-    """Find the places of words in one part of the pool; POOL, past its end, if not in it."""
-    return torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
-
-
-def _surprise(right: Tensor, points: Tensor, pool: Tensor, rows: Tensor) -> Tensor:
-    """Minus the log-posterior of the right word of each point, ``(B,)``, against a pool of words."""
-    logits = points @ pool.T / TEMPERATURE
-    inside = (rows < len(pool)).nonzero()[:, 0]
-    itself = torch.zeros_like(logits, dtype=torch.bool)
-    itself[inside, rows[inside]] = True
-    wrong = logits.masked_fill(itself, -torch.inf).logsumexp(1)
-    return softplus(wrong - right)

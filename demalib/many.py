@@ -1,0 +1,211 @@
+"""Many languages in one space: :func:`align_many` gives a :class:`Space`.
+
+Each language is first aligned with one of them, the hub, as two languages are. Then all pairs go on
+together (:mod:`demalib.together`), so that a pair with few hints of its own gains from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from demalib import aligner, em, trial
+from demalib.config import Config
+from demalib.contrastive import Link, contrastive_step
+from demalib.embedding import NORMALISATION, Embedding
+from demalib.errors import DataError
+from demalib.finish import Evidence, Finished
+from demalib.hints import Lexicon
+from demalib.pair import Mapping, Pair, make_pair
+from demalib.procrustes import orthogonal_factor
+from demalib.together import anneal_together, symmetric_together
+
+LAST = ("contrastive", "symmetric", "orthogonal")  # last steps that map all languages at once
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Some languages and their maps into the space that they share.
+
+    Attributes:
+        sides: The normalised languages.
+        maps: The map P of each, ``(d, d)``: words are compared by the cosine of x P.
+        config: The settings that made it.
+        info: The hub, and for every pair of languages its hints and its verdict.
+    """
+
+    sides: tuple[Embedding, ...]
+    maps: tuple[Tensor, ...]
+    config: Config
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def langs(self) -> tuple[str, ...]:
+        """The languages, in the order they were given."""
+        return tuple(side.lang for side in self.sides)
+
+    def find(self, lang: str) -> int:
+        """Look up a language by name; the error lists the valid names."""
+        if lang not in self.langs:
+            raise DataError(f"no language {lang!r} in this space; it has {', '.join(self.langs)}")
+        return self.langs.index(lang)
+
+    def between(self, src: str, tgt: str) -> tuple[Mapping, Pair]:
+        """Return the mapping from one language to another, and the two as a pair.
+
+        They are what :func:`demalib.align` takes and returns, so that all that can be done with
+        two languages can be done with any two of a space.
+        """
+        a, b = self.find(src), self.find(tgt)
+        if a == b:
+            raise DataError(
+                f"translate from {src} into another language of {', '.join(self.langs)}"
+            )
+        pair = make_pair(self.sides[a], self.sides[b], normalisation=())
+        P, Q = self.maps[a], self.maps[b]
+        mapping = Mapping.of(P, Q, pair, self.config, P_y=Q, P_x=P)
+        name = "-".join(self.langs[k] for k in sorted((a, b)))
+        mapping.info.update(self.info.get("pairs", {}).get(name, {}))
+        return mapping, pair
+
+
+def align_many(
+    sides: Sequence[Embedding],
+    config: Config | None = None,
+    hub: str = "",
+    lexicons: dict[tuple[str, str], Lexicon] | None = None,
+    exclude: dict[tuple[str, str], Lexicon] | None = None,
+) -> Space:
+    """Align two or more languages in one space.
+
+    Args:
+        sides: Words of each language as read, all of the same dimension.
+        config: ``hints``, ``last``, ``tau`` and ``knn``; the usual ones if left out.
+        hub: The language that all others are aligned with first; the one with most hints if empty.
+        lexicons: Dictionaries that are believed, by source and target language.
+        exclude: Test pairs that no hint may contain, by source and target language.
+
+    Returns:
+        The space; the order of the languages changes nothing but the frame.
+
+    Raises:
+        DataError: There are fewer than two languages, or two of the same name.
+    """
+    langs = [side.lang for side in sides]
+    if len(sides) < 2 or len(set(langs)) < len(langs):
+        raise DataError(
+            f"align needs two languages or more, each with a name of its own; got {langs}"
+        )
+    config = config or Config("-".join(langs[:2]), vectors="files")
+    sides = [side.normalise(NORMALISATION) for side in sides]
+    pairs: dict[Link, Pair] = {}
+    for a, b in combinations(range(len(sides)), 2):
+        known, test = (_of_pair(some, langs[a], langs[b]) for some in (lexicons, exclude))
+        pairs[a, b] = make_pair(sides[a], sides[b], known, exclude=test, normalisation=())
+    maps, info = fit_many(pairs, len(sides), config, langs.index(hub) if hub else None)
+    info["hub"] = langs[info["hub"]]
+    info["pairs"] = {f"{langs[a]}-{langs[b]}": facts for (a, b), facts in info["pairs"].items()}
+    return Space(tuple(sides), tuple(P.cpu() for P in maps), config, info)
+
+
+def fit_many(
+    pairs: dict[Link, Pair], languages: int, config: Config, hub: int | None = None
+) -> tuple[list[Tensor], dict[str, Any]]:
+    """Find the maps of all languages, ``(d, d)`` each, and what is known about every pair.
+
+    Args:
+        pairs: Every two languages a < b.
+        languages: Their number.
+        config: As for :func:`align_many`.
+        hub: Number of the hub, or None for the language with most hints.
+    """
+    hints = {link: pair.hints(config) for link, pair in pairs.items()}
+    known = {
+        link: torch.from_numpy(aligner.known_pairs(pair, config)).to(pair.x.device)
+        for link, pair in pairs.items()
+    }
+    total = [
+        sum(len(hints[link].rows) + len(known[link]) for link in pairs if k in link)
+        for k in range(languages)
+    ]
+    hub = int(np.argmax(total)) if hub is None else hub
+    vectors = [_vectors(pairs, k) for k in range(languages)]
+    maps = [torch.eye(vectors[0].shape[1]).to(vectors[0])] * languages
+    facts: dict[Link, dict[str, Any]] = {}
+    for (a, b), pair in pairs.items():
+        counts = dict(hints[a, b].counts)
+        if pair.train is not None:
+            counts["lexicon"] = len(known[a, b])
+        facts[a, b] = {"hints": counts}
+        if hub not in (a, b):
+            continue
+        found = aligner.solve(pair, config, em.SCHEDULE[:1])
+        W = found.annealed.W
+        maps[b if a == hub else a] = W.T if a == hub else W
+        facts[a, b] |= {"held_out": found.held_out, "positions": found.found.get(found.last)}
+    by_rank = config.ablate != "prior"
+    maps, evidence = anneal_together(vectors, maps, known, hub, tau=config.tau, by_rank=by_rank)
+    maps = finish_many(config.last, vectors, maps, evidence, known, hub)
+    for (a, b), pair in pairs.items():
+        ends = Finished(maps[a], maps[b], maps[b], maps[a])
+        facts[a, b] |= _judge(pair, ends, hints[a, b].rows, facts[a, b])
+    return maps, {"hub": hub, "pairs": facts}
+
+
+def finish_many(
+    last: str,
+    vectors: Sequence[Tensor],
+    maps: Sequence[Tensor],
+    evidence: dict[Link, Evidence],
+    known: dict[Link, Tensor],
+    hub: int,
+) -> list[Tensor]:
+    """Carry out a last step for all languages; the hub's words stay as close as they can."""
+    last = LAST[0] if last == "auto" else last
+    if last not in LAST:
+        raise ValueError(f"last step {last!r} is for two languages; use {', '.join(LAST)}")
+    if last == "orthogonal":
+        return list(maps)
+    ends = symmetric_together(evidence, len(vectors))
+    if not all(P.any() for P in ends):  # nothing correlates
+        return list(maps)
+    if last == "contrastive":
+        ends = contrastive_step(vectors, ends, known)
+    turn = orthogonal_factor(ends[hub]).T
+    return [P @ turn for P in ends]
+
+
+def _judge(pair: Pair, ends: Finished, rows: np.ndarray, facts: dict[str, Any]) -> dict[str, Any]:
+    """Give the verdict on a pair.
+
+    A pair with the hub is judged by the hints that its trial held out. Hints between two other
+    languages were used nowhere, so the final maps are judged by them.
+    """
+    kind, places = facts.pop("held_out", None), facts.pop("positions", None)
+    if kind is None:
+        kind, rows = "words of like spelling", rows[trial.hold_out(rows, 1)]
+        places = trial.positions(ends, pair.x, pair.y, rows) if len(rows) else None
+    found = np.empty(0) if places is None else places
+    verdict = trial.give_verdict(ends, pair.x, pair.y, kind, found)
+    return {"verdict": verdict.to_dict()}
+
+
+def _vectors(pairs: dict[Link, Pair], language: int) -> Tensor:
+    """Find the words of one language in any of its pairs, ``(N, d)``."""
+    return next(
+        pair.x if a == language else pair.y for (a, b), pair in pairs.items() if language in (a, b)
+    )
+
+
+def _of_pair(lexicons: dict[tuple[str, str], Lexicon] | None, src: str, tgt: str) -> Lexicon | None:
+    """Find the lexicon of a pair of languages, in either direction."""
+    given = lexicons or {}
+    if (src, tgt) in given or (tgt, src) not in given:
+        return given.get((src, tgt))
+    return given[tgt, src].reverse()

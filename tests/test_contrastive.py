@@ -1,0 +1,58 @@
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from demalib import contrastive
+from demalib.contrastive import contrastive_step, share_weight
+from demalib.finish import Evidence, symmetric_step
+
+
+def posterior_loss(x, y, P_x, P_y, pairs):
+    u, v = normalize(x @ P_x), normalize(y @ P_y)
+    logits = u @ v.T / contrastive.TEMPERATURE
+    rows, columns = logits.log_softmax(1), logits.log_softmax(0)
+    return -float((rows + columns)[pairs[:, 0], pairs[:, 1]].mean())
+
+
+def test_the_contrastive_step_raises_the_posteriors_of_known_pairs(gen):
+    x, y = (normalize(torch.randn(200, 20, generator=gen)) for _ in range(2))
+    known = torch.stack([torch.arange(150), torch.arange(150)], 1)
+    start = symmetric_step(Evidence.of_pairs(x[:150], y[:150]))
+    ends = contrastive_step([x, y], start, {(0, 1): known})
+    before, after = (posterior_loss(x, y, *maps, known) for maps in (start, ends))
+    assert after < before - 0.2
+    again = contrastive_step([x, y], start, {(0, 1): known})
+    assert all(torch.equal(a, b) for a, b in zip(ends, again, strict=True))  # nothing is random
+
+
+def test_the_loss_of_a_pair_is_minus_its_log_posterior(gen):
+    """Whether the right word is inside the pool or beyond it."""
+    points, words = (normalize(torch.randn(6, 4, generator=gen)) for _ in range(2))
+    right = (points * words).sum(1) / contrastive.TEMPERATURE
+    for size in (6, 3):
+        loss = contrastive._surprise(right, points, words[:size], torch.arange(6))
+        logits = points @ words.T / contrastive.TEMPERATURE
+        for i in range(6):
+            candidates = sorted({*range(size), i})
+            expected = -logits[i, candidates].log_softmax(0)[candidates.index(i)]
+            assert float(loss[i]) == pytest.approx(float(expected), rel=1e-4, abs=1e-5)
+
+
+def test_a_known_word_counts_once_however_many_translations_it_has():
+    pairs = torch.tensor([[0, 5], [0, 6], [0, 7], [1, 8], [2, 9], [3, 9], [4, 0], [4, 9]])
+    want = [1 / 3, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1 / 2, 1 / 3]
+    torch.testing.assert_close(share_weight(pairs), torch.tensor(want, dtype=torch.float64))
+    for side in pairs.T:
+        counted = torch.bincount(side, weights=share_weight(pairs))
+        assert (counted <= 1 + 1e-9).all()
+    assert len(share_weight(pairs[:0])) == 0
+
+
+def test_languages_that_are_linked_improve_and_others_stay(gen):
+    sides = [normalize(torch.randn(200, 20, generator=gen)) for _ in range(3)]
+    known = torch.stack([torch.arange(150), torch.arange(150)], 1)
+    start = [torch.eye(20) for _ in sides]
+    ends = contrastive_step(sides, start, {(0, 2): known})
+    losses = [posterior_loss(sides[0], sides[2], P[0], P[2], known) for P in (start, ends)]
+    assert losses[1] < losses[0]
+    torch.testing.assert_close(normalize(ends[1]), start[1])  # only its scale
