@@ -1,0 +1,83 @@
+"""Vectors of one's own: ``demalib align``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from demalib import alignment, solvers
+from demalib.cli.common import add_command
+from demalib.config import Config
+from demalib.data.files import display_path
+from demalib.data.lexicon import read_lexicon
+from demalib.data.store import read_vectors
+from demalib.embedding import Policy
+from demalib.errors import DataError
+from demalib.hints import parse_kinds
+from demalib.pair import make_pair
+from demalib.solvers import SOLVERS, get_solver
+
+STRICT = 3  # exit code of an alignment that did not work, with --strict
+EXAMPLES = {
+    "align": """demalib align --src en.vec --tgt de.vec --out aligned
+  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict""",
+}
+
+
+def add(commands: Any) -> None:
+    """Define the command and its options."""
+    text = "Align two vector files of your own."
+    sub = add_command(commands, "align", align, text, EXAMPLES["align"])
+    sub.add_argument("--src", required=True, help="source vectors: .vec, .vec.gz, .bin, .npz")
+    sub.add_argument("--tgt", required=True, help="target vectors")
+    sub.add_argument("--out", required=True, help="folder for the result")
+    usual = Config()
+    solver = f"{', '.join(SOLVERS)} (default: {usual.solver})"
+    sub.add_argument("--solver", default=usual.solver, help=solver)
+    sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
+    kinds = f"hints without a dictionary, for em (default: {usual.hints})"
+    sub.add_argument("--hints", default=usual.hints, help=kinds)
+    strict = "exit code 3 if the verdict is that the alignment did not work"
+    sub.add_argument("--strict", action="store_true", help=strict)
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument(
+        "--max-vocab",
+        type=int,
+        default=200_000,
+        help="most frequent words kept per side; 0 keeps all (default: 200000)",
+    )
+    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
+    tokens = "keep words with a letter, or all"
+    sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
+
+
+def align(args: argparse.Namespace) -> int:
+    """Read two files, learn the map, write a folder with everything that later steps need."""
+    known, out = get_solver(args.solver), Path(args.out)
+    parse_kinds(args.hints)  # a mistake in it is told before files are read
+    if out.exists() and not out.is_dir():
+        raise DataError(
+            f"{out}: a file of this name is in the way; choose another folder with --out"
+        )
+    policy = Policy(args.case, args.tokens, args.max_vocab)
+    src, tgt = (read_vectors(path, policy) for path in (args.src, args.tgt))
+    if src.lang == tgt.lang:
+        raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
+    train = read_lexicon(args.lexicon, policy) if args.lexicon else None
+    settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
+    config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
+    pair = make_pair(src, tgt, train, normalisation=known.normalisation)
+    print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
+    started = time.perf_counter()
+    mapping = solvers.align(pair, config)
+    seconds = time.perf_counter() - started
+    mapping.info.update(policy=asdict(policy), seconds=seconds)
+    alignment.save_alignment(out, mapping, pair)
+    print(f"aligned with solver {args.solver} in {seconds:.1f} s: {display_path(out)}")
+    for name, fact in alignment.findings(mapping).items():
+        print(f"{name}: {fact}")
+    verdict = alignment.verdict_of(mapping)
+    return STRICT if args.strict and verdict and verdict.answer == "no" else 0

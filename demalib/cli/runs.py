@@ -1,0 +1,91 @@
+"""Notebooks without a screen: ``demalib run | sweep``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from demalib import runs
+from demalib.cli.common import add_command, literal
+from demalib.config import REGISTRY_PAIRS
+from demalib.data.files import display_path
+from demalib.errors import DataError
+from demalib.evaluation import benchmark
+from demalib.runs import cluster, notebooks
+from demalib.solvers import TABLED
+
+SWEPT = ("identical", "procrustes", "em")
+EXAMPLES = {
+    "run": "demalib run notebooks/02_train.ipynb -p pair en-ja",
+    "sweep": """demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
+  demalib sweep --pairs en-fr --solvers all --seeds 0 --scheduler local""",
+}
+
+
+def add(commands: Any) -> None:
+    """Define the commands of this group."""
+
+    def command(name, call, text):
+        return add_command(commands, name, call, text, EXAMPLES[name])
+
+    sub = command("run", run, "Execute a notebook headlessly and show its figures.")
+    sub.add_argument("notebook")
+    parameter(sub)
+
+    sub = command("sweep", sweep, "Run many pairs, solvers and seeds; skip finished runs.")
+    sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR")
+    every = "'all' runs every system of the paper's tables"
+    sub.add_argument("--solvers", nargs="+", default=list(SWEPT), metavar="SOLVER", help=every)
+    sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parts = "parts to leave out, 'none' for the whole objective"
+    sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART", help=parts)
+    sub.add_argument("--notebook", default="notebooks/02_train.ipynb")
+    dask = "run on Dask: workers on this machine, or a cluster's tcp://HOST:PORT or scheduler file "
+    dask += "(default: in this process, one by one)"
+    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE", help=dask)
+    count = "parallel runs with --scheduler local (default: 2)"
+    sub.add_argument("--workers", type=int, default=0, metavar="N", help=count)
+    parameter(sub)
+
+
+def parameter(sub: argparse.ArgumentParser) -> None:
+    """Add the option ``-p NAME VALUE``, as papermill has it."""
+    names, text = ("NAME", "VALUE"), "set a parameter of the notebook"
+    sub.add_argument("-p", nargs=2, action="append", default=[], metavar=names, help=text)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Execute a notebook into its run folder; print the table and the files."""
+    started = time.perf_counter()
+    params = {name: literal(value) for name, value in args.p}
+    folder = notebooks.run_notebook(args.notebook, params)
+    out = folder / Path(args.notebook).name
+    if not (folder / "metrics.json").is_file():
+        print(f"{time.perf_counter() - started:.0f} s: {display_path(out)}")
+        return
+    metrics = runs.read_metrics(folder)
+    print(f"\n{metrics['pair']}, solver {metrics['solver']}, seed {metrics['seed']}, in percent:\n")
+    print(benchmark.results_table(metrics["results"]).to_string(index=False))
+    print(f"\nsolved in {metrics['seconds']:.1f} s, {time.perf_counter() - started:.0f} s in all")
+    for path in (out, folder / "metrics.json", *sorted(folder.glob("*.png"))):
+        print(f"  {display_path(path)}")
+
+
+def sweep(args: argparse.Namespace) -> None:
+    """Execute every combination and print a summary; fail if a run failed."""
+    names = TABLED if args.solvers == ["all"] else args.solvers
+    parts = ["" if part == "none" else part for part in args.ablate]
+    grid = {"pair": args.pairs, "solver": names, "seed": args.seeds, "ablate": parts}
+    params = {"max_vocab": 0} | {name: literal(value) for name, value in args.p}
+    if args.workers < 0 or (args.workers and args.scheduler != "local"):
+        raise DataError("--workers: must be at least 1, and needs --scheduler local")
+    on_dask = partial(cluster.on_dask, scheduler=args.scheduler, workers=args.workers)
+    carry_out = on_dask if args.scheduler else notebooks.run_in_process
+    table = notebooks.sweep(args.notebook, grid, params, carry_out)
+    failed = table[table["outcome"] == "failed"]
+    print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
+    if len(failed):
+        raise DataError(f"{len(failed)} runs failed:\n  " + "\n  ".join(failed["detail"]))

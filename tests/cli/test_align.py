@@ -1,0 +1,49 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import planted
+
+from demalib.cli import main
+from demalib.data.store import save_embedding
+
+
+@pytest.mark.parametrize("more", [["--solver", "identical"], ["--lexicon", "train.txt"], []])
+def test_align_then_evaluate(files, align, more, capsys):
+    more = [str(files / part) if part.endswith(".txt") else part for part in more]
+    assert align(*more) == 0
+    assert "400 of 400 words read" in capsys.readouterr().out
+    assert (
+        main(["evaluate", str(files / "out"), "--lexicon", str(files / "test.txt"), "--json"]) == 0
+    )
+    results = json.loads(capsys.readouterr().out)
+    for direction in ("aa-bb", "bb-aa"):
+        for metric in ("csls", "csls-d"):
+            figures = results[direction][metric]
+            assert figures["p@1"] > 0.99 and figures["queries"] == 200
+            assert {"p@5", "p@10", "mrr", "coverage", "ci95", "copy"} <= figures.keys()
+
+
+def test_errors_are_one_line_with_exit_code_2(files, align, capsys):
+    (files / "bb.vec").write_text("<html>")
+    assert align() == 2
+    error = capsys.readouterr().err
+    assert error.startswith("demalib align: ") and error.count("\n") == 1 and "web page" in error
+    assert not (files / "out").exists()
+    assert main(["evaluate", str(files / "none"), "--lexicon", "x"]) == 2
+    assert "no such mapping" in capsys.readouterr().err
+
+
+def test_different_dimensions(files, align, capsys, rng):
+    save_embedding(files / "bb.vec", planted(rng, d=7)[1])
+    assert align() == 2
+    assert "aa has 10 dimensions, bb has 7" in capsys.readouterr().err
+
+
+def test_piped_output_has_no_progress_bar(files):
+    command = f"align --src {files}/aa.vec --tgt {files}/bb.vec --out {files}/out"
+    command = [sys.executable, "-m", "demalib", *command.split()]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ.copy())
+    assert done.returncode == 0 and done.stderr == ""
