@@ -109,6 +109,28 @@ def test_unseen_languages_align(folder, capsys):
     assert not [path for path in (folder / "out").iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize(
+    "options, langs",
+    [
+        ("--src wiki.en.vec --tgt cc.de.300.vec", ("en", "de")),
+        ("--src eng=wiki.en.vec --tgt cc.de.300.vec", ("eng", "de")),
+        ("--src wiki.en.vec --tgt cc.de.300.vec --langs e d", ("e", "d")),
+    ],
+)
+def test_files_as_fasttext_names_them(folder, capsys, options, langs):
+    write_languages(folder, 120, n=600, d=20, names=("wiki.en", "cc.de.300"))
+    code, out, err = demalib_says(capsys, f"align {options} --out out")
+    assert (code, err) == (0, "")
+    assert out.startswith("languages: wiki.en.vec is {}, cc.de.300.vec is {}".format(*langs))
+    assert "{} → {}\n".format(*langs) in demalib_says(capsys, "info out")[1]
+
+
+def test_a_second_target_is_an_error(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(shlex.split(f"{ALIGN} --tgt other.vec"))
+    assert "--tgt is given twice" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("shared", [0, 9])
 def test_too_weak_a_hint_is_doubtful_and_says_what_helps(folder, capsys, shared):
     write_languages(folder, shared, n=300, d=20)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from demalib import alignment, solvers
-from demalib.cli.common import add_command
+from demalib.cli.common import Once, add_command, add_langs, named_files, show_langs
 from demalib.config import Config
 from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
@@ -23,6 +23,7 @@ from demalib.solvers import SOLVERS, get_solver
 STRICT = 3  # exit code of an alignment that did not work, with --strict
 EXAMPLES = {
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
+  demalib align --src wiki.en.vec --tgt cc.de.300.vec --langs en de --out aligned
   demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict""",
 }
 
@@ -31,9 +32,11 @@ def add(commands: Any) -> None:
     """Define the command and its options."""
     text = "Align two vector files of your own."
     sub = add_command(commands, "align", align, text, EXAMPLES["align"])
-    sub.add_argument("--src", required=True, help="source vectors: .vec, .vec.gz, .bin, .npz")
-    sub.add_argument("--tgt", required=True, help="target vectors")
-    sub.add_argument("--out", required=True, help="folder for the result")
+    source = "source vectors: .vec, .vec.gz, .bin, .npz; LANG=PATH names their language"
+    sub.add_argument("--src", required=True, action=Once, help=source)
+    sub.add_argument("--tgt", required=True, action=Once, help="target vectors")
+    add_langs(sub)
+    sub.add_argument("--out", required=True, action=Once, help="folder for the result")
     usual = Config()
     solver = f"{', '.join(SOLVERS)} (default: {usual.solver})"
     sub.add_argument("--solver", default=usual.solver, help=solver)
@@ -63,9 +66,9 @@ def align(args: argparse.Namespace) -> int:
             f"{out}: a file of this name is in the way; choose another folder with --out"
         )
     policy = Policy(args.case, args.tokens, args.max_vocab)
-    src, tgt = (read_vectors(path, policy) for path in (args.src, args.tgt))
-    if src.lang == tgt.lang:
-        raise DataError(f"{args.src} and {args.tgt} have the same name {src.lang!r}; rename one")
+    files = named_files([args.src, args.tgt], args.langs)
+    print(show_langs(files))
+    src, tgt = (read_vectors(file.path, policy, file.lang) for file in files)
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
     settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
     config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
