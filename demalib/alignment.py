@@ -18,6 +18,7 @@ from demalib.config import Config
 from demalib.data.binary import write_npz, write_word2vec_bin
 from demalib.data.files import atomic_write, plain_name, write_json
 from demalib.data.store import load_embedding, save_embedding
+from demalib.data.subwords import open_subwords
 from demalib.data.tensors import load_mapping, save_mapping
 from demalib.data.text import EXACT_DIGITS, write_vec
 from demalib.embedding import explain_unknown
@@ -48,6 +49,7 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         "words": [len(pair.src), len(pair.tgt)],
         "identical": len(pair.identical),
         "criterion": criterion(mapping, pair),
+        "subwords": [str(s.subwords.path) if s.subwords else "" for s in (pair.src, pair.tgt)],
     }
     mapping = replace(mapping, info=mapping.info | facts)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +67,11 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
     """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
     folder = Path(folder)
     mapping = load_mapping(folder / "mapping.safetensors")
-    src, tgt = (load_embedding(folder / name) for name in FILES[:2])
+    paths = mapping.info.get("subwords", ("", ""))
+    src, tgt = (
+        replace(load_embedding(folder / name), subwords=open_subwords(path) if path else None)
+        for name, path in zip(FILES[:2], paths, strict=True)
+    )
     langs = (mapping.info["src"], mapping.info["tgt"])
     if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
@@ -109,15 +115,16 @@ def translate(
     Args:
         mapping: The maps between the spaces.
         pair: The spaces.
-        words: One word or several; case and white space may differ from the vocabulary.
+        words: One word or several; case and white space may differ from the vocabulary. Unseen
+            words are translated if their side has sub-words.
         k: Translations per word.
         metric: ``nn``, ``isf``, ``csls`` or ``csls-d``.
         reverse: Translate target words into the source language.
 
     Returns:
-        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1,
-        the ``translation`` and its rank ``translation_rank``, the ``score`` under the metric, and
-        the ``cosine``.
+        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1
+        (missing if it is unseen), the ``translation`` and its rank ``translation_rank``, the
+        ``score`` under the metric, and the ``cosine``.
 
     Raises:
         DataError: A word is not in the vocabulary; the message suggests similar spellings.
@@ -126,6 +133,9 @@ def translate(
         raise DataError(f"k is the number of translations, at least 1; got {k}")
     words = [words] if isinstance(words, str) else list(words)
     src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
+    known, src = len(src), src.extend(words)
+    if len(src) > known:
+        pair = replace(pair, tgt=src) if reverse else replace(pair, src=src)
     found = {word: src.find(word) for word in words}
     if unknown := [word for word in words if found[word] is None]:
         raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
@@ -139,7 +149,7 @@ def translate(
     return pd.DataFrame(
         {
             "word": np.repeat(words, k),
-            "rank": np.repeat(rows, k) + 1,
+            "rank": pd.array([r + 1 if r < known else None for r in rows], "Int64").repeat(k),
             "translation": [tgt.words[j] for j in columns.flatten().tolist()],
             "translation_rank": columns.flatten().cpu().numpy() + 1,
             "score": scores.flatten().cpu().numpy(),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -73,6 +76,17 @@ class Normalisation:
         return _run_steps(vectors, self.steps, list(self.means))[0]
 
 
+class Subwords(Protocol):
+    """What makes vectors of words that a vocabulary lacks."""
+
+    @property
+    def path(self) -> Path:
+        """The file that has the sub-words."""
+
+    def vectors_of(self, words: Sequence[str]) -> np.ndarray:
+        """Make raw vectors, (n, d) float32; a word without sub-words has zeros."""
+
+
 @dataclass(frozen=True, eq=False)
 class Embedding:
     """The words of one language, most frequent first, with their vectors.
@@ -84,6 +98,7 @@ class Embedding:
         counts: Occurrence counts (n), if the source has them.
         normalisation: The steps that were applied to ``vectors``.
         report: Effects of the clean-up, see :class:`Policy`.
+        subwords: What makes vectors of other words; None where nothing does.
 
     Example:
         >>> english = Embedding(["the", "cat"], np.eye(2, dtype=np.float32), "en")
@@ -97,6 +112,7 @@ class Embedding:
     counts: np.ndarray | None = None
     normalisation: Normalisation = Normalisation()
     report: dict[str, int] = field(default_factory=dict)
+    subwords: Subwords | None = None
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or len(self.words) != len(self.vectors) or not len(self.words):
@@ -122,11 +138,43 @@ class Embedding:
         """Find the row of a word by the first known one of its :func:`spellings`; else None."""
         return next((self.index[s] for s in spellings(word) if s in self.index), None)
 
+    def knows(self, word: str) -> bool:
+        """Say whether a word is in the vocabulary, in some spelling."""
+        return self.find(word) is not None
+
     def head(self, n: int) -> Embedding:
         """Keep the ``n`` most frequent words; 0 keeps all."""
         n = n or len(self)
         counts = None if self.counts is None else self.counts[:n]
         return replace(self, words=self.words[:n], vectors=self.vectors[:n], counts=counts)
+
+    def extend(self, words: Iterable[str]) -> Embedding:
+        """Add unseen words that sub-words make vectors of, as the rarest ones, normalised alike.
+
+        Known words are not added again, and neither are words without any sub-word.
+
+        Args:
+            words: As typed; white space inside becomes ``_``.
+        """
+        new = [
+            "_".join(unicodedata.normalize("NFC", w).split()) for w in words if not self.knows(w)
+        ]
+        new = [word for word in dict.fromkeys(new) if word]
+        if self.subwords is None or not new:
+            return self
+        raw = self.subwords.vectors_of(new)
+        if raw.shape != (len(new), self.dim):
+            raise DataError(
+                f"{self.subwords.path}: its vectors have {raw.shape[-1]} dimensions, those of "
+                f"{self.lang} {self.dim}; is it the file that was aligned?"
+            )
+        made = np.flatnonzero(raw.any(axis=1))
+        vectors = np.concatenate([self.vectors, self.normalisation.apply(raw[made])])
+        words = [*self.words, *(new[i] for i in made)]
+        counts = self.counts
+        if counts is not None:
+            counts = np.concatenate([counts, np.zeros(len(made), dtype=counts.dtype)])
+        return replace(self, words=words, vectors=vectors, counts=counts)
 
     def normalise(self, steps: tuple[str, ...] = NORMALISATION) -> Embedding:
         """Apply ``unit`` and ``center`` steps; the paper has unit, center, unit."""

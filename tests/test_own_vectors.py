@@ -241,6 +241,34 @@ def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
         demalib.translate(*demalib.load_alignment("out"), word + "x")
 
 
+def test_unseen_words_are_translated_by_their_sub_words(folder, capsys):
+    """A second model is the first one turned, so that the right answers are known."""
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    rng = np.random.default_rng(0)
+    words = language(FI, 400)
+    text = [[words[i] for i in rng.integers(400, size=50)] for _ in range(80)] + [words]
+    model = fasttext.FastText(text, vector_size=12, min_count=1, epochs=2, workers=1, bucket=2000)
+    fasttext.save_facebook_model(model, "cc.fi.12.bin")
+    turn, _ = np.linalg.qr(rng.standard_normal((12, 12)))
+    words = [*model.wv.index_to_key, "unseenword"]
+    there = Embedding(words, np.stack([model.wv[w] for w in words]) @ turn.astype(np.float32))
+    save_embedding("el.vec", there)
+    assert demalib_says(capsys, "align --src cc.fi.12.bin --tgt el.vec --out out")[0] == 0
+    code, out, err = demalib_says(capsys, f"translate out unseenword {words[3]} -k 1")
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert (code, err) == (0, "")
+    assert [row[:3] for row in rows] == [
+        ["unseenword", "-", "unseenword"],
+        [words[3], "4", words[3]],
+    ]
+    code, _, err = demalib_says(capsys, "translate out alsounseen --reverse")
+    assert code == 2 and "'alsounseen' is not among the 401 words of el" in err
+    Path("cc.fi.12.bin").unlink()
+    code, _, err = demalib_says(capsys, "translate out unseenword")
+    assert code == 2 and "cc.fi.12.bin: the fastText model" in err and err.count("\n") == 1
+    assert demalib_says(capsys, f"translate out {words[3]}")[0] == 0  # known words need no model
+
+
 def test_info_tells_what_was_done(supervised, capsys):
     code, out, _ = demalib_says(capsys, "info out")
     facts = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())

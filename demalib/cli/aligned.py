@@ -71,10 +71,12 @@ def translate(args: argparse.Namespace) -> None:
     """Print the translations of known words, then fail if others are unknown."""
     mapping, pair = alignment.load_alignment(args.folder)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
-    known = [word for word in args.words if src.find(word) is not None]
+    src = src.extend(args.words)
+    known = [word for word in args.words if src.knows(word)]
     if known:
         table = alignment.translate(mapping, pair, known, args.k, args.metric, args.reverse)
         with pd.option_context("display.unicode.east_asian_width", True):
+            table["rank"] = table["rank"].astype(object).fillna("-")  # of an unseen word
             print(table.to_string(index=False, float_format="{:.4f}".format))
     if unknown := [explain_unknown(w, src, tgt) for w in args.words if w not in known]:
         raise DataError("; ".join(unknown))
