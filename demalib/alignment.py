@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.config import Config
 from demalib.data.binary import write_npz, write_word2vec_bin
@@ -25,6 +24,7 @@ from demalib.embedding import explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import best_partners, dictionary_cosine
+from demalib.progress import progress
 from demalib.retrieval import Metric, Retriever
 from demalib.solvers import get_metric, get_solver
 from demalib.trial import Verdict
@@ -250,7 +250,7 @@ def write_dictionary(path: Path, retriever: Retriever, src: list[str], tgt: list
 def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of all source words and their CSLS scores, ``(chunk, M)``; show progress."""
     rows = torch.arange(len(retriever.mapped))
-    with tqdm(total=len(rows), desc="dictionary", unit="word", disable=None) as bar:
+    with progress(total=len(rows), desc="dictionary", unit="word") as bar:
         for part, scores in retriever.iter_scores(rows, Metric("csls")):
             yield part, scores
             bar.update(len(scores))

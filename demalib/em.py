@@ -27,13 +27,13 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.finish import KNOWN_WEIGHT, Evidence, share_weight
 from demalib.flow import Watch
 from demalib.matching import e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
 from demalib.procrustes import dictionary_cosine, orthogonal_factor
+from demalib.progress import progress
 from demalib.tiles import free_bytes, weigh_
 
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
@@ -123,7 +123,7 @@ def anneal(
     most, began = fitting_words(wanted, x.device), time.perf_counter()
     memory = table_memory(x, min(len(x), most), min(len(y), most))
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
-    for phase, candidates in tqdm(rounds, desc="em", unit="round", disable=None):
+    for phase, candidates in progress(rounds, desc="em", unit="round"):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
         candidates = min(candidates, len(tgt) / 4)
         sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)

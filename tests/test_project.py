@@ -81,6 +81,7 @@ import demalib, demalib.cli, demalib.plots
 
 
 CORE = [
+    "progress",
     "mixture",
     "matching",
     "flow",
