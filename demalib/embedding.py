@@ -16,6 +16,7 @@ import numpy as np
 from demalib.errors import DataError
 
 NORMALISATION = ("unit", "center", "unit")  # Section 5.2, after Artetxe et al. (2018)
+MARKERS = frozenset(("</s>", "<s>", "<unk>", "<pad>"))  # in some vocabularies, but no words
 NEAR = 3  # similar spellings that are suggested for an unknown word
 
 
@@ -24,6 +25,7 @@ class Policy:
     """The clean-up of the words of a file, in this order; every effect is counted.
 
     - A word that is not UTF-8 is dropped (``undecodable``).
+    - A marker of sentences or unknown words, one of :data:`MARKERS`, is dropped (``markers``).
     - White space around a word is removed; a word of white space only, such as a no-break
       space, is dropped (``blank``); white space inside becomes ``_`` (``phrases``), as in
       word2vec, so that every ``.vec`` reader can read what we write.
@@ -55,6 +57,9 @@ class Policy:
         if len(parts) != 1:
             report["phrases" if parts else "blank"] += 1
         word = "_".join(parts)
+        if word.lower() in MARKERS:
+            report["markers"] += 1
+            return ""
         if word and self.tokens == "letters" and not any(map(str.isalpha, word)):
             report["no_letter"] += 1
             return ""

@@ -125,6 +125,23 @@ def test_files_as_fasttext_names_them(folder, capsys, options, langs):
     assert "{} → {}\n".format(*langs) in demalib_says(capsys, "info out")[1]
 
 
+def test_no_marker_is_ever_a_translation(folder, capsys):
+    write_languages(folder, 60, n=300, d=20)
+    for name in ("fi.vec", "el.vec"):  # second in frequency, as in fastText's files
+        head, first, *lines = Path(name).read_text(encoding="utf-8").splitlines()
+        markers = [f"{marker} {first.split(' ', 1)[1]}" for marker in ("</s>", "<unk>")]
+        text = "\n".join(["302 20", first, *markers, *lines]) + "\n"
+        Path(name).write_text(text, encoding="utf-8")
+    code, out, _ = demalib_says(capsys, f"{ALIGN} --tokens all")
+    assert code == 0 and "fi: 300 of 302 words read, d = 20 (2 markers)" in out
+    assert "60 identical words" in out
+    assert main(["export", "out", "--format", "dictionary"]) == 0
+    text = Path("out/fi-el.dictionary.tsv").read_text(encoding="utf-8")
+    assert "</s>" not in text and "<unk>" not in text
+    code, _, err = demalib_says(capsys, "translate out </s>")
+    assert code == 2 and "'</s>' is not among" in err
+
+
 def test_a_second_target_is_an_error(folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(shlex.split(f"{ALIGN} --tgt other.vec"))

@@ -25,7 +25,7 @@ from demalib.data.text import Block, write_vec
 from demalib.embedding import Embedding, Normalisation, Policy
 from demalib.errors import DataError
 
-PARSER_VERSION = 1  # increase it when a reader or the policy changes its output
+PARSER_VERSION = 2  # increase it when a reader or the policy changes its output
 CODES = (  # ISO 639-1
     " aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
     "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
