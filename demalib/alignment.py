@@ -20,7 +20,7 @@ from demalib.data.store import load_embedding, save_embedding
 from demalib.data.subwords import open_subwords
 from demalib.data.tensors import load_mapping, save_mapping
 from demalib.data.text import EXACT_DIGITS, write_vec
-from demalib.embedding import explain_unknown
+from demalib.embedding import Embedding, explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import best_partners, dictionary_cosine
@@ -76,6 +76,22 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
     if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
     return mapping, make_pair(src, tgt, normalisation=())
+
+
+def shared_space(src: Embedding, tgt: Embedding) -> tuple[Mapping, Pair]:
+    """Take two files that are in one space already, whatever program aligned them.
+
+    Args:
+        src: Source words, as read, N_x of them.
+        tgt: Target words, as read, in the same dimension.
+
+    Returns:
+        The identity as the map, and the pair, not normalised; all that works on an alignment works
+        on these.
+    """
+    pair = make_pair(src, tgt, normalisation=())
+    config = Config(f"{src.lang}-{tgt.lang}", vectors="files")
+    return Mapping.orthogonal(torch.eye(src.dim), pair, config), pair
 
 
 def criterion(mapping: Mapping, pair: Pair) -> float:

@@ -19,7 +19,12 @@ GROUPS = (data, align, aligned, runs)
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; an error that a user can fix is one line, with exit code 2."""
-    args = parser().parse_args(argv)
+    top = parser()
+    args, more = top.parse_known_args(argv)
+    if more and "more" in args and not any(word.startswith("-") for word in more):
+        getattr(args, args.more).extend(more)  # words after an option: translate DIR -k 3 WORD
+    elif more:
+        top.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         code = args.call(args)
         sys.stdout.flush()

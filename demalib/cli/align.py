@@ -9,12 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from demalib import alignment, solvers
-from demalib.cli.common import Once, add_command, add_langs, named_files, show_langs
+from demalib.cli.common import (
+    Once,
+    add_command,
+    add_langs,
+    add_policy,
+    named_files,
+    policy_of,
+    show_langs,
+)
 from demalib.config import Config
 from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import read_vectors
-from demalib.embedding import Policy
 from demalib.errors import DataError
 from demalib.hints import parse_kinds
 from demalib.pair import make_pair
@@ -46,15 +53,7 @@ def add(commands: Any) -> None:
     strict = "exit code 3 if the verdict is that the alignment did not work"
     sub.add_argument("--strict", action="store_true", help=strict)
     sub.add_argument("--seed", type=int, default=0)
-    sub.add_argument(
-        "--max-vocab",
-        type=int,
-        default=200_000,
-        help="most frequent words kept per side; 0 keeps all (default: 200000)",
-    )
-    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
-    tokens = "keep words with a letter, or all"
-    sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
+    add_policy(sub)
 
 
 def align(args: argparse.Namespace) -> int:
@@ -65,7 +64,7 @@ def align(args: argparse.Namespace) -> int:
         raise DataError(
             f"{out}: a file of this name is in the way; choose another folder with --out"
         )
-    policy = Policy(args.case, args.tokens, args.max_vocab)
+    policy = policy_of(args)
     files = named_files([args.src, args.tgt], args.langs)
     print(show_langs(files))
     src, tgt = (read_vectors(file.path, policy, file.lang) for file in files)

@@ -10,19 +10,22 @@ import pandas as pd
 
 from demalib import alignment
 from demalib.alignment import FORMATS, export_alignment
-from demalib.cli.common import add_command
+from demalib.cli.common import Once, add_command, add_langs, add_policy, named_files, policy_of
 from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
+from demalib.data.store import read_vectors
 from demalib.embedding import Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
+from demalib.pair import Mapping, Pair
 from demalib.retrieval import METRICS
 
 EXAMPLES = {
     "info": "demalib info aligned",
     "translate": """demalib translate aligned cat dog -k 3
   demalib translate aligned Katze --reverse --metric csls-d""",
-    "evaluate": "demalib evaluate aligned --lexicon en-de.txt --json",
+    "evaluate": """demalib evaluate aligned --lexicon en-de.txt --json
+  demalib evaluate --src en.aligned.vec --tgt de.aligned.vec --lexicon en-de.txt""",
     "export": """demalib export aligned --format word2vec
   demalib export aligned --format dictionary --out elsewhere""",
 }
@@ -31,32 +34,58 @@ EXAMPLES = {
 def add(commands: Any) -> None:
     """Define the commands of this group."""
 
-    def on_folder(name, call, text):
+    wrote = "folder that 'demalib align' wrote"
+
+    def on_alignment(name, call, text):
         sub = add_command(commands, name, call, text, EXAMPLES[name])
-        sub.add_argument("folder", metavar="DIR", help="folder that 'demalib align' wrote")
+        sub.add_argument("folder", metavar="DIR", nargs="?", help=wrote)
+        files = sub.add_argument_group("two files in one space, instead of DIR")
+        files.add_argument("--src", action=Once, metavar="FILE", help="source vectors")
+        files.add_argument("--tgt", action=Once, metavar="FILE", help="target vectors")
+        add_langs(files)
+        add_policy(files)
         return sub
 
-    on_folder("info", info, "Describe what was aligned, how, and its size on disk.")
+    text = "Describe what was aligned, how, and its size on disk."
+    sub = add_command(commands, "info", info, text, EXAMPLES["info"])
+    sub.add_argument("folder", metavar="DIR", help=wrote)
 
-    sub = on_folder("translate", translate, "Translate words, with scores, cosines and ranks.")
-    sub.add_argument("words", nargs="+", metavar="WORD", help="words of the source language")
+    sub = on_alignment("translate", translate, "Translate words, with scores, cosines and ranks.")
+    sub.add_argument("words", nargs="*", metavar="WORD", help="words of the source language")
+    sub.set_defaults(more="words")
     sub.add_argument("-k", type=int, default=10, help="translations per word (default: 10)")
     sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
     sub.add_argument(
         "--reverse", action="store_true", help="translate words of the target language"
     )
 
-    sub = on_folder("evaluate", evaluate, "Measure an alignment against a dictionary.")
+    sub = on_alignment("evaluate", evaluate, "Measure an alignment against a dictionary.")
     sub.add_argument("--lexicon", required=True, help="test pairs, source word first")
     sub.add_argument(
         "--reverse", help="test pairs, target word first (default: --lexicon reversed)"
     )
     sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
-    sub = on_folder("export", export, "Write both languages in one space, or a dictionary.")
+    sub = on_alignment("export", export, "Write both languages in one space, or a dictionary.")
     formats = "vectors as text, word2vec binary or .npz; or each source word's best translation"
     sub.add_argument("--format", required=True, choices=FORMATS, help=formats)
     sub.add_argument("--out", metavar="FOLDER", help="folder for the files (default: DIR)")
+
+
+def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
+    """Load the folder of an alignment, or two files that are in one space already."""
+    if args.src is None and args.tgt is None:
+        if args.folder is None:
+            raise DataError("name the folder that 'demalib align' wrote, or give --src and --tgt")
+        mapping, pair = alignment.load_alignment(args.folder)
+        return mapping, pair, Policy(**mapping.info.get("policy", {}))
+    if args.src is None or args.tgt is None:
+        raise DataError("--src and --tgt go together: two files in one space")
+    if args.folder is not None:
+        raise DataError(f"{args.folder}: give a folder, or --src and --tgt, not both")
+    policy, files = policy_of(args), named_files([args.src, args.tgt], args.langs)
+    src, tgt = (read_vectors(file.path, policy, file.lang) for file in files)
+    return (*alignment.shared_space(src, tgt), policy)
 
 
 def info(args: argparse.Namespace) -> None:
@@ -69,7 +98,9 @@ def info(args: argparse.Namespace) -> None:
 
 def translate(args: argparse.Namespace) -> None:
     """Print the translations of known words, then fail if others are unknown."""
-    mapping, pair = alignment.load_alignment(args.folder)
+    if args.src is not None and args.folder is not None:  # then it is a word too
+        args.words, args.folder = [args.folder, *args.words], None
+    mapping, pair, _ = load(args)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
     src = src.extend(args.words)
     known = [word for word in args.words if src.knows(word)]
@@ -84,18 +115,19 @@ def translate(args: argparse.Namespace) -> None:
 
 def evaluate(args: argparse.Namespace) -> None:
     """Print P@k, MRR, coverage and intervals of both directions."""
-    mapping, pair = alignment.load_alignment(args.folder)
-    config, policy = mapping.config, Policy(**mapping.info.get("policy", {}))
+    mapping, pair, policy = load(args)
     forward = read_lexicon(args.lexicon, policy)
     backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
     gold = benchmark.Gold(forward, backward)
-    results = benchmark.summarise(benchmark.evaluate(mapping, pair, gold, config), gold)
+    results = benchmark.summarise(benchmark.evaluate(mapping, pair, gold, mapping.config), gold)
     table = benchmark.results_table(results).to_string(index=False)
     print(json.dumps(results, indent=2, ensure_ascii=False) if args.json else table)
 
 
 def export(args: argparse.Namespace) -> None:
     """Write the alignment for other programs; print the files."""
-    mapping, pair = alignment.load_alignment(args.folder)
+    mapping, pair, _ = load(args)
+    if not args.out and not args.folder:
+        raise DataError("name a folder for the files with --out")
     for path in export_alignment(mapping, pair, args.out or args.folder, args.format):
         print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from demalib.data.files import plain_name
 from demalib.data.store import guess_lang
+from demalib.embedding import Policy
 from demalib.errors import DataError
+
+MAX_VOCAB = 200_000
 
 
 def add_command(
@@ -69,10 +72,28 @@ class Once(argparse.Action):
         setattr(args, self.dest, value)
 
 
-def add_langs(sub: argparse.ArgumentParser) -> None:
+def add_langs(sub: Any) -> None:
     """Add the option that names the languages of files."""
     text = "languages of the files, in their order (default: guessed from the names)"
     sub.add_argument("--langs", nargs="+", metavar="LANG", help=text)
+
+
+def add_policy(sub: Any) -> None:
+    """Add the options of the clean-up of words; see :class:`demalib.embedding.Policy`."""
+    sub.add_argument(
+        "--max-vocab",
+        type=int,
+        default=MAX_VOCAB,
+        help=f"most frequent words kept per side; 0 keeps all (default: {MAX_VOCAB})",
+    )
+    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
+    tokens = "keep words with a letter, or all"
+    sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
+
+
+def policy_of(args: argparse.Namespace) -> Policy:
+    """Return the clean-up that the options of :func:`add_policy` ask for."""
+    return Policy(args.case, args.tokens, args.max_vocab)
 
 
 def named_files(specs: Sequence[str], langs: Sequence[str] | None = None) -> list[NamedFile]:
