@@ -15,12 +15,13 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.data.binary import write_npz, write_word2vec_bin
-from demalib.data.files import atomic_write, plain_name, write_json
+from demalib.data.files import atomic_write, plain_name, write_json, write_text
+from demalib.data.lexicon import read_lexicon
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.subwords import open_subwords
 from demalib.data.tensors import load_mapping, save_mapping
 from demalib.data.text import EXACT_DIGITS, write_vec
-from demalib.embedding import Embedding, explain_unknown
+from demalib.embedding import Embedding, Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import best_partners, dictionary_cosine
@@ -30,6 +31,7 @@ from demalib.solvers import get_metric, get_solver
 from demalib.trial import Verdict
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
+TRAIN = "train.tsv"  # the pairs it was trained on, if a lexicon was given
 BRIEF = ("pair", "solver", "seed", "vectors")  # left out of the line "settings"
 
 
@@ -58,13 +60,20 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         save_embedding(Path(aside) / "tgt.npz", pair.tgt)
         write_json(Path(aside) / "config.json", mapping.config.to_dict())
         save_mapping(Path(aside) / "mapping.safetensors", mapping)
+        trained = pair.trained_on()
+        if trained:
+            write_text(Path(aside) / TRAIN, "".join(f"{q}\t{t}\n" for q, t in trained.pairs))
         (folder / FILES[-1]).unlink(missing_ok=True)  # never an old map with new words
-        for name in FILES:
+        (folder / TRAIN).unlink(missing_ok=True)
+        for name in [TRAIN, *FILES] if trained else FILES:
             os.replace(Path(aside) / name, folder / name)
 
 
 def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
-    """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
+    """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote.
+
+    The pair's ``train`` are the pairs of the lexicon it was trained on, if there was one.
+    """
     folder = Path(folder)
     mapping = load_mapping(folder / "mapping.safetensors")
     paths = mapping.info.get("subwords", ("", ""))
@@ -75,7 +84,9 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
     langs = (mapping.info["src"], mapping.info["tgt"])
     if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
-    return mapping, make_pair(src, tgt, normalisation=())
+    keep = Policy("keep", "all")
+    train = read_lexicon(folder / TRAIN, keep) if (folder / TRAIN).is_file() else None
+    return mapping, make_pair(src, tgt, train, normalisation=())
 
 
 def shared_space(src: Embedding, tgt: Embedding) -> tuple[Mapping, Pair]:
@@ -108,8 +119,13 @@ def verdict_of(mapping: Mapping) -> Verdict | None:
 
 
 def findings(mapping: Mapping) -> dict[str, str]:
-    """Describe the hints that were used, the last step, and whether it worked, where known."""
+    """Describe the lexicon and the hints that were used, the last step, and whether it worked, where known."""
     out = {}
+    if "lexicon" in mapping.info:
+        lexicon = mapping.info["lexicon"]
+        out["lexicon"] = "{name}, {found:,} of {pairs:,} pairs in both vocabularies".format(
+            **lexicon
+        )
     if "hints" in mapping.info:
         out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
         out["last step"] = mapping.info["last"]

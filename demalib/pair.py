@@ -55,6 +55,14 @@ class Pair:
         identical = self.identical[:, ::-1]
         return Pair(self.tgt, self.src, identical, self.train_back, self.train, exclude)
 
+    def trained_on(self) -> Lexicon | None:
+        """Return the pairs that a solver may learn from, source first; None without a lexicon."""
+        if self.train is None:
+            return None
+        back = self.train[:0] if self.train_back is None else self.train_back[:, ::-1]
+        rows = np.unique(np.concatenate([self.train, back]), axis=0)
+        return Lexicon([(self.src.words[i], self.tgt.words[j]) for i, j in rows], "trained on")
+
     @cached_property
     def x(self) -> Tensor:
         """Source vectors, (N_x, d)."""

@@ -9,6 +9,7 @@ from conftest import lexicon, planted
 from demalib.alignment import (
     FILES,
     FORMATS,
+    TRAIN,
     criterion,
     describe,
     export_alignment,
@@ -35,7 +36,7 @@ def aligned(request, rng):
 def test_an_alignment_comes_back_as_it_was(aligned, tmp_path):
     mapping, pair = aligned
     save_alignment(tmp_path / "new" / "out", mapping, pair)
-    assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == sorted(FILES)
+    assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == sorted([*FILES, TRAIN])
     again, spaces = load_alignment(tmp_path / "new" / "out")
     for name in ("W_xy", "W_yx", "P_y", "P_x"):
         first, second = getattr(mapping, name), getattr(again, name)
@@ -43,6 +44,7 @@ def test_an_alignment_comes_back_as_it_was(aligned, tmp_path):
     assert torch.equal(spaces.x, pair.x) and torch.equal(spaces.y, pair.y)
     assert spaces.src.words == pair.src.words and again.config == mapping.config
     assert spaces.identical.tolist() == pair.identical.tolist()
+    assert spaces.trained_on().pairs == pair.trained_on().pairs
     kept = json.loads((tmp_path / "new/out/config.json").read_text())
     assert Config.from_dict(kept) == mapping.config
     assert translate(again, spaces, "src200").equals(translate(mapping, pair, "src200"))

@@ -77,6 +77,9 @@ def align(args: argparse.Namespace) -> int:
     mapping = solvers.align(pair, config)
     seconds = time.perf_counter() - started
     mapping.info.update(policy=asdict(policy), seconds=seconds)
+    if train and pair.train is not None:
+        found = {"name": train.name, "pairs": len(train), "found": len(pair.train)}
+        mapping.info["lexicon"] = found
     alignment.save_alignment(out, mapping, pair)
     print(f"aligned with solver {args.solver} in {seconds:.1f} s: {display_path(out)}")
     for name, fact in alignment.findings(mapping).items():

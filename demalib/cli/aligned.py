@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import Any
 
 import pandas as pd
@@ -119,9 +120,39 @@ def evaluate(args: argparse.Namespace) -> None:
     forward = read_lexicon(args.lexicon, policy)
     backward = read_lexicon(args.reverse, policy) if args.reverse else forward.reverse()
     gold = benchmark.Gold(forward, backward)
-    results = benchmark.summarise(benchmark.evaluate(mapping, pair, gold, mapping.config), gold)
-    table = benchmark.results_table(results).to_string(index=False)
-    print(json.dumps(results, indent=2, ensure_ascii=False) if args.json else table)
+    judged = benchmark.evaluate(mapping, pair, gold, mapping.config)
+    results = benchmark.summarise(judged, gold)
+    trained, rest = pair.trained_on(), results
+    if trained:
+        rest = benchmark.summarise_untrained(judged, gold, trained)
+        for direction, by_metric in results.items():
+            for name, figures in by_metric.items():
+                figures["untrained"] = rest.get(direction, {}).get(name)
+    notes = benchmark.cautions(results)
+    if args.json:
+        print(json.dumps(results, indent=2, ensure_ascii=False))
+        print(*notes, sep="\n", end="\n" * bool(notes), file=sys.stderr)
+        return
+    print(benchmark.results_table(results).to_string(index=False))
+    print(*notes, sep="\n", end="\n" * bool(notes))
+    show_untrained(results, rest)
+
+
+def show_untrained(results: dict[str, dict], rest: dict[str, dict]) -> None:
+    """Say how many queries were trained on, if any, and print the figures of the others."""
+    for direction, by_metric in results.items():
+        figures = next(iter(by_metric.values()))
+        left = next(iter(rest[direction].values()))["queries"] if direction in rest else 0
+        if left < figures["queries"]:
+            print(
+                f"{direction}: {figures['queries'] - left:,} of {figures['queries']:,} queries are "
+                "words of the lexicon it was trained on, which flatters it; "
+                + ("without them:" if left else "no other is left to judge")
+            )
+            if left:
+                alone = {direction: rest[direction]}
+                print(benchmark.results_table(alone).to_string(index=False))
+                print(*benchmark.cautions(alone), sep="\n", end="")
 
 
 def export(args: argparse.Namespace) -> None:

@@ -34,6 +34,7 @@ from demalib.solvers import align, fit_gradient, get_metric, get_solver
 VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
 FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 PAPER_VOCAB = 200_000  # words per language in the paper
+FEW_QUERIES, LOW_COVERAGE = 50, 0.2  # below these a figure comes with a caution
 
 Judged = dict[str, dict[str, pd.DataFrame]]  # by direction and metric, a row per query
 
@@ -122,6 +123,42 @@ def summarise(judged: Judged, gold: Gold) -> dict[str, dict[str, dict]]:
         direction: {name: figures(frame, lexicon) for name, frame in frames.items()}
         for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
     }
+
+
+def summarise_untrained(judged: Judged, gold: Gold, trained: Lexicon) -> dict[str, dict]:
+    """Compute the figures over queries whose word is not in the lexicon that was learned from.
+
+    Args:
+        judged: What :func:`evaluate` returned.
+        gold: Test lexicons.
+        trained: Pairs that the map was learned from, source word first.
+
+    Returns:
+        Figures as of :func:`summarise`, without a direction of which no query is left.
+    """
+    out = {}
+    both = zip(judged.items(), gold, (trained, trained.reverse()), strict=True)
+    for (direction, frames), lexicon, seen in both:
+        rest = Lexicon([(q, t) for q, t in lexicon.pairs if q not in seen.gold])
+        kept = {name: frame[~frame["query"].isin(seen.gold)] for name, frame in frames.items()}
+        if len(next(iter(kept.values()))):
+            out[direction] = {name: figures(frame, rest) for name, frame in kept.items()}
+    return out
+
+
+def cautions(results: dict[str, dict[str, dict]]) -> list[str]:
+    """Say which figures are of too few queries to mean anything, a line each."""
+    lines = []
+    for direction, by_metric in results.items():
+        r = next(iter(by_metric.values()))
+        few = r["queries"] < FEW_QUERIES
+        if few or r["coverage"] < LOW_COVERAGE:
+            why = "too few to mean much" if few else "they may not be like the others"
+            lines.append(
+                f"{direction}: only {r['queries']:,} queries, {r['coverage']:.0%} of the lexicon's, "
+                f"are in both vocabularies; {why}"
+            )
+    return lines
 
 
 def solve_and_judge(

@@ -76,3 +76,57 @@ def test_words_may_follow_an_option_and_unknown_options_are_refused(files, align
     with pytest.raises(SystemExit, match="2"):
         main(["translate", f"{files}/out", "src200", "--frobnicate"])
     assert "unrecognized arguments: --frobnicate" in capsys.readouterr().err
+
+
+def test_words_that_it_was_trained_on_are_judged_apart(files, align, capsys):
+    align("--lexicon", f"{files}/train.txt")  # src100 to src199
+    lines = [f"src{i} tgt{i}\n" for i in range(140, 300)]
+    lines[-1] = "src299 tgt298\n"  # one wrong among the others
+    (files / "mixed.txt").write_text("".join(lines))
+    capsys.readouterr()
+    assert main(["evaluate", f"{files}/out", "--lexicon", f"{files}/mixed.txt"]) == 0
+    out = capsys.readouterr().out
+    assert "aa-bb: 60 of 160 queries are words of the lexicon it was trained on" in out
+    assert "99.0" in out.split("without them:")[1].split("bb-aa:")[0]
+    main(["evaluate", f"{files}/out", "--lexicon", f"{files}/mixed.txt", "--json"])
+    figures = json.loads(capsys.readouterr().out)["aa-bb"]["csls"]
+    assert figures["queries"] == 160 and figures["untrained"]["queries"] == 100
+    assert figures["untrained"]["p@1"] == 0.99 < figures["p@1"]
+    assert main(["evaluate", f"{files}/out", "--lexicon", f"{files}/train.txt"]) == 0
+    out = capsys.readouterr().out
+    assert "bb-aa: 100 of 100 queries are words of the lexicon" in out
+    assert "no other is left to judge" in out
+    assert main(["evaluate", f"{files}/out", "--lexicon", f"{files}/test.txt"]) == 0
+    assert "trained on" not in capsys.readouterr().out
+
+
+def test_a_later_alignment_forgets_what_an_earlier_one_was_trained_on(files, align, capsys):
+    align("--lexicon", f"{files}/train.txt")
+    align()
+    capsys.readouterr()
+    assert main(["evaluate", f"{files}/out", "--lexicon", f"{files}/train.txt"]) == 0
+    assert "trained on" not in capsys.readouterr().out
+
+
+def test_figures_of_too_few_queries_come_with_a_caution(files, align, capsys):
+    align()
+    capsys.readouterr()
+    some = [f"src{i} tgt{i}\n" for i in range(200, 240)]
+    (files / "few.txt").write_text("".join(some) + "".join(f"x{i} y{i}\n" for i in range(400)))
+    assert main(["evaluate", f"{files}/out", "--lexicon", f"{files}/few.txt"]) == 0
+    assert "aa-bb: only 40 queries, 9% of the lexicon's, are in both" in capsys.readouterr().out
+    main(["evaluate", f"{files}/out", "--lexicon", f"{files}/few.txt", "--json"])
+    out, err = capsys.readouterr()
+    assert json.loads(out) and "only 40 queries" in err
+
+
+def test_info_names_the_lexicon_and_the_hints(files, align, capsys):
+    with open(files / "train.txt", "a") as file:
+        file.write("nowhere nirgends\n")
+    align("--lexicon", f"{files}/train.txt")
+    assert "lexicon: train.txt, 100 of 101 pairs in both vocabularies\n" in capsys.readouterr().out
+    assert main(["info", f"{files}/out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    facts = dict(line.split("  ", 1) for line in lines)
+    assert facts["lexicon"].strip() == "train.txt, 100 of 101 pairs in both vocabularies"
+    assert facts["hints"].strip() == "40 identical, 0 numerals, 0 cognates, 100 lexicon"
