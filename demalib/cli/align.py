@@ -19,12 +19,11 @@ from demalib.cli.common import (
     show_langs,
 )
 from demalib.config import Config
-from demalib.data.files import display_path
+from demalib.data.files import claim_folder, display_path
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import read_vectors
-from demalib.errors import DataError
 from demalib.hints import parse_kinds
-from demalib.pair import make_pair
+from demalib.pair import Mapping, Pair, make_pair
 from demalib.solvers import SOLVERS, get_solver
 
 STRICT = 3  # exit code of an alignment that did not work, with --strict
@@ -58,31 +57,36 @@ def add(commands: Any) -> None:
 
 def align(args: argparse.Namespace) -> int:
     """Read two files, learn the map, write a folder with everything that later steps need."""
-    known, out = get_solver(args.solver), Path(args.out)
+    get_solver(args.solver)
     parse_kinds(args.hints)  # a mistake in it is told before files are read
-    if out.exists() and not out.is_dir():
-        raise DataError(
-            f"{out}: a file of this name is in the way; choose another folder with --out"
-        )
-    policy = policy_of(args)
-    files = named_files([args.src, args.tgt], args.langs)
+    out = Path(args.out)
+    with claim_folder(out):  # before the work, not after it
+        replaced = (out / alignment.FILES[-1]).is_file()
+        mapping, pair = learn(args)
+        alignment.save_alignment(out, mapping, pair)
+    tail = " (replaced the alignment that was there)" if replaced else ""
+    seconds = mapping.info["seconds"]
+    print(f"aligned with solver {args.solver} in {seconds:.1f} s: {display_path(out)}{tail}")
+    for name, fact in alignment.findings(mapping).items():
+        print(f"{name}: {fact}")
+    verdict = alignment.verdict_of(mapping)
+    return STRICT if args.strict and verdict and verdict.answer == "no" else 0
+
+
+def learn(args: argparse.Namespace) -> tuple[Mapping, Pair]:
+    """Read the files and learn the map between them; print what was read."""
+    policy, files = policy_of(args), named_files([args.src, args.tgt], args.langs)
     print(show_langs(files))
     src, tgt = (read_vectors(file.path, policy, file.lang) for file in files)
     train = read_lexicon(args.lexicon, policy) if args.lexicon else None
     settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
     config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
-    pair = make_pair(src, tgt, train, normalisation=known.normalisation)
+    pair = make_pair(src, tgt, train, normalisation=get_solver(args.solver).normalisation)
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
     started = time.perf_counter()
     mapping = solvers.align(pair, config)
-    seconds = time.perf_counter() - started
-    mapping.info.update(policy=asdict(policy), seconds=seconds)
+    mapping.info.update(policy=asdict(policy), seconds=time.perf_counter() - started)
     if train and pair.train is not None:
         found = {"name": train.name, "pairs": len(train), "found": len(pair.train)}
         mapping.info["lexicon"] = found
-    alignment.save_alignment(out, mapping, pair)
-    print(f"aligned with solver {args.solver} in {seconds:.1f} s: {display_path(out)}")
-    for name, fact in alignment.findings(mapping).items():
-        print(f"{name}: {fact}")
-    verdict = alignment.verdict_of(mapping)
-    return STRICT if args.strict and verdict and verdict.answer == "no" else 0
+    return mapping, pair

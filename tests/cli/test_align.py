@@ -7,6 +7,7 @@ import pytest
 from conftest import planted
 
 from demalib.cli import main
+from demalib.data.files import claim_folder
 from demalib.data.store import save_embedding
 
 
@@ -47,3 +48,41 @@ def test_piped_output_has_no_progress_bar(files):
     command = [sys.executable, "-m", "demalib", *command.split()]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ.copy())
     assert done.returncode == 0 and done.stderr == ""
+
+
+def no_work(*_):
+    pytest.fail("solved before it was clear that the result can be kept")
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(files, align, capsys, monkeypatch):
+    monkeypatch.setattr("demalib.solvers.align", no_work)
+    (files / "notes").write_text("mine")
+    command = f"align --src {files}/aa.vec --tgt {files}/bb.vec --out {files}/notes/out"
+    assert main(command.split()) == 2
+    error = capsys.readouterr().err
+    assert "notes/out: cannot be written (" in error and "choose another folder" in error
+    monkeypatch.setattr("demalib.data.files.tempfile.TemporaryFile", no_space)
+    assert align() == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert not (files / "out").exists()
+
+
+def no_space(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_replaced_alignment_is_told(files, align, capsys):
+    align()
+    assert "(replaced" not in capsys.readouterr().out
+    align("--seed", "1")
+    assert f"{files}/out (replaced the alignment that was there)\n" in capsys.readouterr().out
+
+
+def test_two_at_once_into_one_folder_do_not_both_claim_success(files, align, capsys):
+    align()
+    with claim_folder(files / "out"):
+        assert align("--seed", "1") == 2
+    assert "out: another process is writing here; wait for it" in capsys.readouterr().err
+    main(["info", f"{files}/out"])
+    assert "seed                 0\n" in capsys.readouterr().out
+    assert align() == 0 and not list((files / "out").glob(".*"))
