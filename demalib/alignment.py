@@ -1,32 +1,26 @@
-"""A finished alignment: save, load, describe, translate, export."""
+"""A finished alignment: save, load, describe, translate."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from demalib.config import Config
-from demalib.data.binary import write_npz, write_word2vec_bin
-from demalib.data.files import atomic_write, plain_name, write_json, write_text
+from demalib.data.files import write_json, write_text
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.subwords import open_subwords
 from demalib.data.tensors import load_mapping, save_mapping
-from demalib.data.text import EXACT_DIGITS, write_vec
 from demalib.embedding import Embedding, Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
-from demalib.procrustes import best_partners, dictionary_cosine
-from demalib.progress import progress
-from demalib.retrieval import Metric, Retriever
+from demalib.procrustes import dictionary_cosine
 from demalib.solvers import get_metric, get_solver
 from demalib.trial import Verdict
 
@@ -219,70 +213,3 @@ def describe(folder: str | Path) -> dict[str, str]:
         out["seconds"] = f"{info['seconds']:.1f}"
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     return out | {path.name: f"{path.stat().st_size / 1e3:,.0f} kB" for path in files}
-
-
-def _write_exact_vec(path: Path, words: list[str], vectors: np.ndarray) -> None:
-    write_vec(path, words, vectors, digits=EXACT_DIGITS)
-
-
-WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
-    "vec": (".vec", _write_exact_vec),
-    "word2vec": (".bin", write_word2vec_bin),
-    "npz": (".npz", write_npz),
-}
-FORMATS = (*WRITERS, "dictionary")
-
-
-def export_alignment(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
-    """Write both languages in their common space, or the dictionary that the map implies.
-
-    Source words are mapped by ``W_xy``, target words by ``P_y`` if the map has one, as in
-    translation from source to target. All vectors are centered with the means of the training words
-    and have unit length. Every format keeps all bits of float32.
-
-    Args:
-        mapping: The maps between the spaces.
-        pair: The spaces, normalised as for training, N_x and N_y words.
-        folder: Created if it does not exist.
-        format: ``vec`` (text), ``word2vec`` (binary), ``npz`` or ``dictionary`` (TSV).
-
-    Returns:
-        The files: ``en.aligned.vec`` and ``de.aligned.vec``, or ``en-de.dictionary.tsv``.
-    """
-    if format not in FORMATS:
-        raise DataError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
-    forward, _ = retrievers(mapping, pair, mapping.config.knn)
-    src, tgt = pair.src, pair.tgt
-    if format == "dictionary":
-        path = Path(folder) / plain_name(f"{src.lang}-{tgt.lang}.dictionary.tsv")
-        write_dictionary(path, forward, src.words, tgt.words)
-        return [path]
-    (ending, write), paths = WRITERS[format], []
-    for side, vectors in ((src, forward.mapped), (tgt, forward.targets)):
-        paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
-        write(paths[-1], side.words, vectors.cpu().numpy())
-    return paths
-
-
-def write_dictionary(path: Path, retriever: Retriever, src: list[str], tgt: list[str]) -> None:
-    """Write a line for every source word: its best translation under CSLS, with scores.
-
-    ``mutual`` is 1 if the source word is also the best translation of its translation, in the
-    same space; these pairs are the most reliable.
-    """
-    scores, forward, backward = best_partners(_scores(retriever))
-    with atomic_write(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
-        file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
-        for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
-            cosine = float(retriever.mapped[i] @ retriever.targets[j])
-            numbers = f"{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{int(backward[j] == i)}"
-            file.write(f"{src[i]}\t{tgt[j]}\t{numbers}\n")
-
-
-def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of all source words and their CSLS scores, ``(chunk, M)``; show progress."""
-    rows = torch.arange(len(retriever.mapped))
-    with progress(total=len(rows), desc="dictionary", unit="word") as bar:
-        for part, scores in retriever.iter_scores(rows, Metric("csls")):
-            yield part, scores
-            bar.update(len(scores))

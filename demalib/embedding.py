@@ -92,7 +92,7 @@ class Subwords(Protocol):
         """Make raw vectors, (n, d) float32; a word without sub-words has zeros."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding:
     """The words of one language, most frequent first, with their vectors.
 
@@ -128,6 +128,10 @@ class Embedding:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def __repr__(self) -> str:
+        steps = "-".join(self.normalisation.steps) or "not normalised"
+        return f"<Embedding {self.lang or 'unnamed'}: {len(self):,} words, d = {self.dim}, {steps}>"
 
     @property
     def dim(self) -> int:

@@ -1,4 +1,4 @@
-"""Command line: ``demalib fetch | align | info | translate | evaluate | export | run | sweep``.
+"""Command line: ``demalib COMMAND ...``.
 
 A module for each group of commands: :mod:`~demalib.cli.data`, :mod:`~demalib.cli.align`,
 :mod:`~demalib.cli.aligned` (what is done with an alignment) and :mod:`~demalib.cli.runs`. Each has
@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 
+import demalib
 from demalib.cli import align, aligned, data, runs
 from demalib.errors import DataError
 
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="\n  ".join(["examples:", *examples]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"demalib {demalib.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         group.add(commands)

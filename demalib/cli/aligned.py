@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from demalib import alignment
-from demalib.alignment import FORMATS, export_alignment
 from demalib.cli.common import Once, add_command, add_langs, add_policy, named_files, policy_of
 from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
@@ -18,17 +18,19 @@ from demalib.data.store import read_vectors
 from demalib.embedding import Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
+from demalib.export import FORMATS, export_alignment
 from demalib.pair import Mapping, Pair
 from demalib.retrieval import METRICS
 
 EXAMPLES = {
     "info": "demalib info aligned",
     "translate": """demalib translate aligned cat dog -k 3
-  demalib translate aligned Katze --reverse --metric csls-d""",
+  demalib translate aligned Katze --reverse --metric csls-d
+  demalib translate aligned --words words.txt --tsv""",
     "evaluate": """demalib evaluate aligned --lexicon en-de.txt --json
   demalib evaluate --src en.aligned.vec --tgt de.aligned.vec --lexicon en-de.txt""",
     "export": """demalib export aligned --format word2vec
-  demalib export aligned --format dictionary --out elsewhere""",
+  demalib export aligned --format dictionary --top 3 --mutual --both --out elsewhere""",
 }
 
 
@@ -53,6 +55,11 @@ def add(commands: Any) -> None:
 
     sub = on_alignment("translate", translate, "Translate words, with scores, cosines and ranks.")
     sub.add_argument("words", nargs="*", metavar="WORD", help="words of the source language")
+    listed = "file with a word a line, - for standard input (the default without any WORD)"
+    sub.add_argument("--words", dest="file", metavar="FILE", help=listed)
+    forms = sub.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    forms.add_argument("--tsv", action="store_true", help="print tab-separated values")
     sub.set_defaults(more="words")
     sub.add_argument("-k", type=int, default=10, help="translations per word (default: 10)")
     sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
@@ -71,6 +78,11 @@ def add(commands: Any) -> None:
     formats = "vectors as text, word2vec binary or .npz; or each source word's best translation"
     sub.add_argument("--format", required=True, choices=FORMATS, help=formats)
     sub.add_argument("--out", metavar="FOLDER", help="folder for the files (default: DIR)")
+    top = "translations per word of a dictionary (default: 1)"
+    sub.add_argument("--top", type=int, default=1, metavar="N", help=top)
+    mutual = "only pairs of a dictionary that are each other's best translation"
+    sub.add_argument("--mutual", action="store_true", help=mutual)
+    sub.add_argument("--both", action="store_true", help="dictionaries of both directions")
 
 
 def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
@@ -101,17 +113,46 @@ def translate(args: argparse.Namespace) -> None:
     """Print the translations of known words, then fail if others are unknown."""
     if args.src is not None and args.folder is not None:  # then it is a word too
         args.words, args.folder = [args.folder, *args.words], None
+    words = asked_words(args)
     mapping, pair, _ = load(args)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)
-    src = src.extend(args.words)
-    known = [word for word in args.words if src.knows(word)]
+    src = src.extend(words)
+    known = [word for word in words if src.knows(word)]
     if known:
-        table = alignment.translate(mapping, pair, known, args.k, args.metric, args.reverse)
-        with pd.option_context("display.unicode.east_asian_width", True):
-            table["rank"] = table["rank"].astype(object).fillna("-")  # of an unseen word
-            print(table.to_string(index=False, float_format="{:.4f}".format))
-    if unknown := [explain_unknown(w, src, tgt) for w in args.words if w not in known]:
+        show(alignment.translate(mapping, pair, known, args.k, args.metric, args.reverse), args)
+    if unknown := [explain_unknown(word, src, tgt) for word in words if word not in known]:
         raise DataError("; ".join(unknown))
+
+
+def asked_words(args: argparse.Namespace) -> list[str]:
+    """Return the words of the command line, of a file or of standard input, without blank lines."""
+    if args.words and not args.file:
+        return args.words
+    try:
+        if args.file not in (None, "-"):
+            lines = Path(args.file).read_text(encoding="utf-8").splitlines()
+        elif args.file == "-" or not sys.stdin.isatty():
+            lines = sys.stdin.read().splitlines()
+        else:
+            lines = []
+    except UnicodeDecodeError as error:
+        raise DataError(f"{args.file or 'standard input'}: not UTF-8 ({error})") from error
+    words = [*args.words, *filter(None, map(str.strip, lines))]
+    if not words:
+        raise DataError("name a word, or a file with --words; '-' is standard input")
+    return words
+
+
+def show(table: pd.DataFrame, args: argparse.Namespace) -> None:
+    """Print translations as a table, as JSON or as tab-separated values."""
+    if args.json:
+        print(table.to_json(orient="records", indent=2, force_ascii=False, double_precision=6))
+    elif args.tsv:
+        print(table.to_csv(sep="\t", index=False, float_format="%.6f", lineterminator="\n"), end="")
+    else:
+        table["rank"] = table["rank"].astype(object).fillna("-")  # of an unseen word
+        with pd.option_context("display.unicode.east_asian_width", True):
+            print(table.to_string(index=False, float_format="{:.4f}".format))
 
 
 def evaluate(args: argparse.Namespace) -> None:
@@ -160,5 +201,7 @@ def export(args: argparse.Namespace) -> None:
     mapping, pair, _ = load(args)
     if not args.out and not args.folder:
         raise DataError("name a folder for the files with --out")
-    for path in export_alignment(mapping, pair, args.out or args.folder, args.format):
+    options = {"top": args.top, "mutual": args.mutual, "both": args.both}
+    folder = args.out or args.folder
+    for path in export_alignment(mapping, pair, folder, args.format, **options):
         print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")

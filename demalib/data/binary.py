@@ -32,6 +32,7 @@ from demalib.errors import DataError
 
 FASTTEXT_MAGIC = 793712314
 LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # letters, in a fastText model; 6 and 20 are usual
+PICKLES = tuple(bytes((0x80, version)) for version in range(2, 6))  # how they begin
 MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to 100 times its size, or to 64 MB
 
 
@@ -46,6 +47,12 @@ def read_blocks(path: str | Path) -> Iterator[Block]:
     """
     path = Path(path)
     check_file(path)
+    with open(path, "rb") as file:
+        if file.read(2) in PICKLES:
+            raise DataError(
+                f"{path}: this is a Python pickle, such as gensim's save() writes, and is not opened: "
+                "it could run any code; in gensim call save_word2vec_format('en.bin', binary=True)"
+            )
     if path.suffix == ".npz":
         return read_npz(path)
     if path.suffix == ".bin":
@@ -219,7 +226,9 @@ def load_npz(path: str | Path) -> dict[str, Any]:
             raise ValueError(f"it unpacks to {unpacked:,} bytes")
         with np.load(path, allow_pickle=False) as data:
             out = {name: data[name] for name in data.files}
-        out["words"] = bytes(out["words"]).decode("utf-8").split("\n")
+        packed = out["words"].dtype == np.uint8  # as write_npz does; an export has text
+        words = bytes(out["words"]).decode("utf-8").split("\n") if packed else out["words"].tolist()
+        out["words"] = words
         for name, value in out.items():
             if isinstance(value, np.ndarray) and value.dtype == np.uint8:
                 out[name] = json.loads(bytes(value))
@@ -256,6 +265,7 @@ def _npz_fits(
     numbers = [table for table in (vectors, means) if table is not None]
     return (
         vectors.ndim == 2
+        and all(isinstance(word, str) for word in words)
         and len(words) == len(vectors) > 0
         and vectors.shape[1] > 0
         and all(table.dtype.kind == "f" and np.isfinite(table).all() for table in numbers)

@@ -1,3 +1,4 @@
+import io
 import json
 
 import pytest
@@ -130,3 +131,31 @@ def test_info_names_the_lexicon_and_the_hints(files, align, capsys):
     facts = dict(line.split("  ", 1) for line in lines)
     assert facts["lexicon"].strip() == "train.txt, 100 of 101 pairs in both vocabularies"
     assert facts["hints"].strip() == "40 identical, 0 numerals, 0 cognates, 100 lexicon"
+
+
+def test_translations_for_programs(files, align, capsys):
+    align()
+    capsys.readouterr()
+    command = ["translate", f"{files}/out", "src200", "src201", "-k", "2"]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 4 and rows[2]["word"] == "src201" and rows[2]["translation"] == "tgt201"
+    assert rows[0]["rank"] == 201 and rows[0]["score"] > rows[1]["score"]
+    assert main([*command, "--tsv"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == list(rows[0]) and [line[2] for line in lines[1::2]] == ["tgt200", "tgt201"]
+
+
+def test_words_come_from_a_file_or_standard_input(files, align, capsys, monkeypatch):
+    align()
+    (files / "words.txt").write_text("src200\n\n src201 \n")
+    capsys.readouterr()
+    outputs = []
+    for more in (["src200", "src201"], ["--words", f"{files}/words.txt"], ["--words", "-"], []):
+        monkeypatch.setattr("sys.stdin", io.StringIO("src200\nsrc201\n"))
+        assert main(["translate", f"{files}/out", "--tsv", *more]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert len(set(outputs)) == 1 and "tgt201" in outputs[0]
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["translate", f"{files}/out"]) == 2
+    assert "name a word, or a file with --words" in capsys.readouterr().err

@@ -49,3 +49,11 @@ def test_a_guess_is_shown_with_how_to_change_it():
     shown = show_langs(named_files(["wiki.en.vec", "cc.de.300.vec"]))
     assert shown.startswith("languages: wiki.en.vec is en, cc.de.300.vec is de (guessed")
     assert "--langs" not in show_langs(named_files(["en=a.vec", "de=b.vec"]))
+
+
+def test_the_version(capsys):
+    import demalib
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"demalib {demalib.__version__}\n"
