@@ -24,6 +24,7 @@ from demalib.data.lexicon import read_lexicon
 from demalib.data.store import read_vectors
 from demalib.hints import parse_kinds
 from demalib.pair import Mapping, Pair, make_pair
+from demalib.plugins import use_working_folder
 from demalib.solvers import SOLVERS, get_solver
 
 STRICT = 3  # exit code of an alignment that did not work, with --strict
@@ -44,7 +45,7 @@ def add(commands: Any) -> None:
     add_langs(sub)
     sub.add_argument("--out", required=True, action=Once, help="folder for the result")
     usual = Config()
-    solver = f"{', '.join(SOLVERS)} (default: {usual.solver})"
+    solver = f"{', '.join(SOLVERS)}, or module:function (default: {usual.solver})"
     sub.add_argument("--solver", default=usual.solver, help=solver)
     sub.add_argument("--lexicon", help="dictionary to learn from: 'source target' lines")
     kinds = f"hints without a dictionary, for em (default: {usual.hints})"
@@ -57,6 +58,7 @@ def add(commands: Any) -> None:
 
 def align(args: argparse.Namespace) -> int:
     """Read two files, learn the map, write a folder with everything that later steps need."""
+    use_working_folder([args.solver])
     get_solver(args.solver)
     parse_kinds(args.hints)  # a mistake in it is told before files are read
     out = Path(args.out)

@@ -1,4 +1,4 @@
-"""Notebooks without a screen: ``demalib run | sweep``."""
+"""Runs: ``demalib run | sweep | compare | table``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from typing import Any
 from demalib import runs
 from demalib.cli.common import add_command, literal
 from demalib.config import REGISTRY_PAIRS
-from demalib.data.files import display_path
+from demalib.data.files import display_path, write_text
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
+from demalib.evaluation.compare import compare_runs, runs_table
+from demalib.plugins import use_working_folder
+from demalib.retrieval import METRICS
 from demalib.runs import cluster, notebooks
 from demalib.solvers import TABLED
 
 SWEPT = ("identical", "procrustes", "em")
 EXAMPLES = {
     "run": "demalib run notebooks/02_train.ipynb -p pair en-ja",
+    "compare": "demalib compare results/runs/en-fr/em/0 results/runs/en-fr/procrustes/0",
+    "table": """demalib table
+  demalib table --metric csls-d --csv table.csv""",
     "sweep": """demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
   demalib sweep --pairs en-fr --solvers all --seeds 0 --scheduler local""",
 }
@@ -50,6 +56,17 @@ def add(commands: Any) -> None:
     sub.add_argument("--workers", type=int, default=0, metavar="N", help=count)
     parameter(sub)
 
+    sub = command("compare", compare, "Compare two runs, query by query (paired bootstrap).")
+    sub.add_argument("first", metavar="RUN", help="folder of a run")
+    sub.add_argument("second", metavar="RUN", help="folder of another run of the same pair")
+    sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
+
+    sub = command("table", table, "Show all finished runs in one table.")
+    sub.add_argument("--metric", choices=METRICS, default="csls", help="default: csls")
+    every = "also runs of cut vocabularies or ablated objectives"
+    sub.add_argument("--all", action="store_true", help=every)
+    sub.add_argument("--csv", metavar="FILE", help="write it to a file instead")
+
 
 def parameter(sub: argparse.ArgumentParser) -> None:
     """Add the option ``-p NAME VALUE``, as papermill has it."""
@@ -61,6 +78,7 @@ def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and the files."""
     started = time.perf_counter()
     params = {name: literal(value) for name, value in args.p}
+    use_working_folder([str(params.get("solver", ""))])
     folder = notebooks.run_notebook(args.notebook, params)
     out = folder / Path(args.notebook).name
     if not (folder / "metrics.json").is_file():
@@ -76,6 +94,7 @@ def run(args: argparse.Namespace) -> None:
 
 def sweep(args: argparse.Namespace) -> None:
     """Execute every combination and print a summary; fail if a run failed."""
+    use_working_folder(args.solvers)
     names = TABLED if args.solvers == ["all"] else args.solvers
     parts = ["" if part == "none" else part for part in args.ablate]
     grid = {"pair": args.pairs, "solver": names, "seed": args.seeds, "ablate": parts}
@@ -89,3 +108,27 @@ def sweep(args: argparse.Namespace) -> None:
     print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
     if len(failed):
         raise DataError(f"{len(failed)} runs failed:\n  " + "\n  ".join(failed["detail"]))
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Print the figures of both runs, their difference, its interval and its p-value."""
+    found = compare_runs(Path(args.first), Path(args.second), args.metric)
+    found["95 % interval"] = [
+        f"{low:+.1f} to {high:+.1f}" for low, high in found[["low", "high"]].to_numpy()
+    ]
+    print(
+        f"P@1 in percent under {args.metric}, on the queries that both have; difference: first - second"
+    )
+    shown = found.drop(columns=["low", "high", "p"]).assign(p=found["p"].map("{:.3f}".format))
+    print(shown.round(1).to_string(index=False))
+
+
+def table(args: argparse.Namespace) -> None:
+    """Print all finished runs, or write them to a file."""
+    found = runs_table(args.metric, whole=not args.all)
+    if args.csv:
+        write_text(args.csv, found.to_csv(index=False))
+        print(display_path(args.csv))
+        return
+    print(f"P@1 in percent under {args.metric}, with 95 % intervals over queries")
+    print(found.to_string(index=False))

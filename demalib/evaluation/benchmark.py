@@ -13,6 +13,7 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.data.lexicon import load_lexicon
+from demalib.data.own import find_own_vectors
 from demalib.data.registry import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.data.store import read_vectors
 from demalib.embedding import Embedding, Policy
@@ -61,8 +62,10 @@ def load_embedding_of(lang: str, config: Config) -> Embedding:
     if config.vectors == "muse":
         policy = Policy(max_vocab=config.max_vocab or PAPER_VOCAB)
         return read_vectors(fetch_muse_vectors(lang), policy, lang)
+    if config.vectors == "own":
+        return read_vectors(find_own_vectors(lang), Policy(max_vocab=config.max_vocab), lang)
     raise DataError(
-        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}) or 'muse'"
+        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}), 'muse' or 'own'"
     )
 
 
@@ -230,6 +233,7 @@ def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: f
         "results": results,
         "ablate": config.ablate,
         "vectors": config.vectors,
+        "lexicon_source": config.lexicons,
         "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
         "identical_words": len(pair.identical),
         "lexicons": {d: lexicon.name for d, lexicon in zip(results, gold, strict=True)},
