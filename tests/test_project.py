@@ -170,3 +170,8 @@ def test_every_command_of_the_readme_is_one_that_exists():
                 command
             )
     assert {"make", "demalib"} <= seen
+
+
+def test_commands_of_the_readme_are_printed_in_one_way():
+    text = (ROOT / "README.md").read_text()
+    assert ".venv/bin/demalib" not in text and "source .venv/bin/activate" in text

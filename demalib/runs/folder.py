@@ -39,7 +39,7 @@ def project_root(start: Path | None = None) -> Path:
             return folder
     raise DataError(
         f"{start}: not inside a checkout of demalib (no notebooks/jupytext.toml above); "
-        "change into one first"
+        "clone the project and change into it, or name a folder for results with DEMALIB_RESULTS"
     )
 
 

@@ -1,6 +1,9 @@
 import os
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from demalib.cli import main
 
@@ -47,3 +50,33 @@ def test_own_data_and_own_solvers_enter_sweeps_and_tables(files, capsys, monkeyp
     assert main(["table", "--csv", "table.csv"]) == 0
     assert (files / "table.csv").read_text().startswith("direction,data,")
     sys.modules.pop("my_solver", None)
+
+
+WITHOUT_JUPYTER = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"papermill", "IPython", "nbformat", "nbclient", "traitlets"}:
+            raise ImportError(f"No module named {name!r}")
+sys.meta_path.insert(0, Block())
+from demalib.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    "command, told",
+    [
+        (f"run {TRAIN}", "pip install 'demalib[notebooks]'"),
+        (f"sweep --notebook {TRAIN} --pairs en-fr", "pip install 'demalib[notebooks]'"),
+        ("run notebooks/02_train.ipynb", "clone the project"),
+        ("sweep --pairs en-fr", "clone the project"),
+        ("table", "clone the project and change into it, or name a folder"),
+    ],
+)
+def test_installed_alone_a_command_says_what_it_lacks_in_one_line(command, told, tmp_path):
+    """As from a wheel: no Jupyter, and a working folder that is no checkout."""
+    code = [sys.executable, "-c", WITHOUT_JUPYTER, *command.split()]
+    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and told in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
