@@ -96,12 +96,15 @@ def policy_of(args: argparse.Namespace) -> Policy:
     return Policy(args.case, args.tokens, args.max_vocab)
 
 
-def named_files(specs: Sequence[str], langs: Sequence[str] | None = None) -> list[NamedFile]:
+def named_files(
+    specs: Sequence[str], langs: Sequence[str] | None = None, same: bool = False
+) -> list[NamedFile]:
     """Find the language of every file: ``en=path`` sets it, ``--langs`` sets all of them.
 
     Args:
         specs: Paths, or ``LANG=PATH``.
         langs: A language for each; guessed from the names if left out.
+        same: The files are of one language; equal names are numbered.
 
     Raises:
         DataError: There are more or fewer languages than files, or two files have the same.
@@ -115,6 +118,8 @@ def named_files(specs: Sequence[str], langs: Sequence[str] | None = None) -> lis
             lang, path = "", spec
         given = langs[number] if langs else lang
         files.append(NamedFile(Path(path), plain_name(given or guess_lang(path)), not given))
+    if same and len({file.lang for file in files}) < len(files):
+        files = [file._replace(lang=f"{file.lang}{n}") for n, file in enumerate(files, 1)]
     seen: dict[str, Path] = {}
     for file in files:
         if file.lang in seen:

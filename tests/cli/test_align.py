@@ -9,6 +9,7 @@ from conftest import planted
 from demalib.cli import main
 from demalib.data.files import claim_folder
 from demalib.data.store import save_embedding
+from demalib.embedding import Embedding
 
 
 @pytest.mark.parametrize("more", [["--solver", "identical"], ["--lexicon", "train.txt"], []])
@@ -86,3 +87,21 @@ def test_two_at_once_into_one_folder_do_not_both_claim_success(files, align, cap
     main(["info", f"{files}/out"])
     assert "seed                 0\n" in capsys.readouterr().out
     assert align() == 0 and not list((files / "out").glob(".*"))
+
+
+def test_two_models_of_one_language(files, capsys, rng):
+    """The new model is the old one turned, and one word of it has another meaning now."""
+    old, new, _ = planted(rng, n=400, d=20, shared=400)
+    vectors = new.vectors.copy()
+    vectors[[100, 200]] = vectors[[200, 100]]
+    save_embedding(files / "wiki.en.vec", old)
+    save_embedding(files / "cc.en.300.vec", Embedding(new.words, vectors))
+    command = f"align --src {files}/wiki.en.vec --tgt {files}/cc.en.300.vec --out {files}/out"
+    assert main(command.split()) == 2
+    assert "both taken for the language 'en'" in capsys.readouterr().err
+    assert main([*command.split(), "--same-language"]) == 0
+    out = capsys.readouterr().out
+    assert "wiki.en.vec is en1, cc.en.300.vec is en2" in out
+    assert "hints: 400 identical, 0 numerals\n" in out
+    (moved,) = [line for line in out.splitlines() if line.startswith("moved most: ")]
+    assert {word.split()[0] for word in moved[12:].split(", ")[:2]} == {"both100", "both200"}
