@@ -184,6 +184,44 @@ def translate(
     )
 
 
+def neighbour_weights(
+    mapping: Mapping,
+    pair: Pair,
+    tokens: str | list[str],
+    k: int = 10,
+    temperature: float = 0.1,
+) -> pd.DataFrame:
+    """Express target tokens by their k nearest source tokens, as a tokeniser transfer needs.
+
+    A new token's row of an embedding layer is then the weighted sum of the rows of known tokens.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces.
+        tokens: Target tokens.
+        k: Source tokens for each.
+        temperature: Of the softmax over cosines; lower means fewer tokens that matter.
+
+    Returns:
+        ``len(tokens) * k`` rows, best first: ``token``, ``source``, ``source_row`` (from 0) and
+        ``weight``; the weights of a token sum to 1.
+    """
+    if not temperature > 0:
+        raise DataError(f"temperature must be positive; got {temperature}")
+    found = translate(mapping, pair, tokens, k, "nn", reverse=True)
+    logits = torch.from_numpy(found["cosine"].to_numpy(dtype=np.float64) / temperature)
+    width = min(k, len(pair.src))
+    weights = torch.softmax(logits.reshape(-1, width), dim=1).flatten()
+    return pd.DataFrame(
+        {
+            "token": found["word"],
+            "source": found["translation"],
+            "source_row": found["translation_rank"] - 1,
+            "weight": weights.numpy(),
+        }
+    )
+
+
 def describe(folder: str | Path) -> dict[str, str]:
     """Describe what was aligned, how, and its size on disk: a line of text by name."""
     folder = Path(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from demalib import runs
 from demalib.cli.common import add_command, literal
 from demalib.config import REGISTRY_PAIRS
 from demalib.data.files import display_path, write_text
+from demalib.data.own import data_folder
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
 from demalib.evaluation.compare import compare_runs, runs_table
@@ -68,6 +70,13 @@ def add(commands: Any) -> None:
     sub.add_argument("--csv", metavar="FILE", help="write it to a file instead")
 
 
+def prepare_kernels(solvers: list[str]) -> None:
+    """Let kernels, whose working folder is the notebook's, find own solvers and own data."""
+    use_working_folder(solvers)
+    if folder := data_folder():
+        os.environ["DEMALIB_DATA"] = str(folder.resolve())
+
+
 def parameter(sub: argparse.ArgumentParser) -> None:
     """Add the option ``-p NAME VALUE``, as papermill has it."""
     names, text = ("NAME", "VALUE"), "set a parameter of the notebook"
@@ -78,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
     """Execute a notebook into its run folder; print the table and the files."""
     started = time.perf_counter()
     params = {name: literal(value) for name, value in args.p}
-    use_working_folder([str(params.get("solver", ""))])
+    prepare_kernels([str(params.get("solver", ""))])
     folder = notebooks.run_notebook(args.notebook, params)
     out = folder / Path(args.notebook).name
     if not (folder / "metrics.json").is_file():
@@ -94,7 +103,7 @@ def run(args: argparse.Namespace) -> None:
 
 def sweep(args: argparse.Namespace) -> None:
     """Execute every combination and print a summary; fail if a run failed."""
-    use_working_folder(args.solvers)
+    prepare_kernels(args.solvers)
     names = TABLED if args.solvers == ["all"] else args.solvers
     parts = ["" if part == "none" else part for part in args.ablate]
     grid = {"pair": args.pairs, "solver": names, "seed": args.seeds, "ablate": parts}
