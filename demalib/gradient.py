@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.flow import LinearFlow, Maps, Watch, random_orthogonal
 from demalib.losses import Batch, total
 from demalib.mixture import WordMixture
+from demalib.progress import progress
 
 # A short run must forget its first gradients, which are far larger than its last ones.
 BETAS = {"one-cycle": (0.9, 0.98), "decay": (0.9, 0.999)}
@@ -215,7 +215,7 @@ def fit_gradient(
         checkpoint.load(signature, state.restore)
     identical = (v_x, v_y) if len(v_x) and ablate != "identical" else None
     began, done = time.perf_counter(), state.history[-1]["seconds"] if state.history else 0.0
-    bar = tqdm(total=settings.steps, initial=state.step, desc="gradient", unit="step", disable=None)
+    bar = progress(total=settings.steps, initial=state.step, desc="gradient", unit="step")
     while state.step < settings.steps:
         if settings.patience and state.stale >= settings.patience:
             break

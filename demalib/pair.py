@@ -25,7 +25,7 @@ COGNATE_WORDS = 50_000  # most frequent words per side among which cognates are 
 FEW_IDENTICAL = 1000  # cognates are used only if there are fewer identical words than this
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pair:
     """Two normalised spaces and the hints between them; no test data.
 
@@ -49,11 +49,26 @@ class Pair:
     train_back: np.ndarray | None = None
     exclude: Lexicon | None = None
 
+    def __repr__(self) -> str:
+        trained = f", {len(self.train):,} train pairs" if self.train is not None else ""
+        return (
+            f"<Pair {self.src.lang}-{self.tgt.lang}: {len(self.src):,} and {len(self.tgt):,} words, "
+            f"d = {self.src.dim}, {len(self.identical):,} identical{trained}>"
+        )
+
     def swap(self) -> Pair:
         """Return the same pair with source and target exchanged."""
         exclude = self.exclude and self.exclude.reverse()
         identical = self.identical[:, ::-1]
         return Pair(self.tgt, self.src, identical, self.train_back, self.train, exclude)
+
+    def trained_on(self) -> Lexicon | None:
+        """Return the pairs that a solver may learn from, source first; None without a lexicon."""
+        if self.train is None:
+            return None
+        back = self.train[:0] if self.train_back is None else self.train_back[:, ::-1]
+        rows = np.unique(np.concatenate([self.train, back]), axis=0)
+        return Lexicon([(self.src.words[i], self.tgt.words[j]) for i, j in rows], "trained on")
 
     @cached_property
     def x(self) -> Tensor:
@@ -156,7 +171,7 @@ def make_pair(
     return Pair(src, tgt, identical, rows, back, exclude)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mapping:
     r"""A learned pair of linear maps, for row vectors: ``y = x @ W_xy``, ``x = y @ W_yx``.
 
@@ -221,6 +236,13 @@ class Mapping:
     def of_maps(cls, maps: Maps, pair: Pair, config: Config) -> Mapping:
         """Make the mapping of what a solver of the core returned."""
         return cls.of(maps.W_xy, maps.W_yx, pair, config, maps.history)
+
+    def __repr__(self) -> str:
+        names = f"{self.info.get('src')}-{self.info.get('tgt')}"
+        config = self.config
+        return (
+            f"<Mapping {names}: solver {config.solver}, seed {config.seed}, d = {len(self.W_xy)}>"
+        )
 
     @property
     def config(self) -> Config:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from tqdm import tqdm
 
+from demalib.progress import progress
 from demalib.retrieval import csls_, iter_csls, mean_top_cosine
 from demalib.tiles import iter_products
 
@@ -162,7 +162,7 @@ def iter_refine(
         After each round the orthogonal map, ``(d, d)``, and the dictionary that it was solved
         on, row numbers ``(n, 2)``.
     """
-    for _ in tqdm(range(rounds), desc="refine", unit="round", disable=None):
+    for _ in progress(range(rounds), desc="refine", unit="round"):
         found = induce_dictionary(x @ W, y, mode, max_rank, knn)
         W = procrustes(x[found[:, 0]], y[found[:, 1]])
         yield W, found

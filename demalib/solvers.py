@@ -38,6 +38,7 @@ from demalib.flow import Watch
 from demalib.gradient import Checkpoint, Score
 from demalib.mixture import WordMixture
 from demalib.pair import Mapping, Pair
+from demalib.plugins import find_plugin
 from demalib.procrustes import dictionary_cosine
 from demalib.retrieval import Metric, Retriever
 
@@ -207,10 +208,22 @@ TABLED = tuple(name for name, solver in SOLVERS.items() if solver.row)  # system
 
 
 def get_solver(name: str) -> Solver:
-    """Look up a solver by name; the error lists the valid names."""
-    if name not in SOLVERS:
-        raise DataError(f"unknown solver {name!r}; use one of {', '.join(SOLVERS)}")
-    return SOLVERS[name]
+    """Look up a solver by name; the error lists the valid names.
+
+    One's own is ``module:function``, or the name of an entry point of the group
+    ``demalib.solvers``: a function ``fit(pair, config) -> Mapping``, or a :class:`Solver`. A plain
+    function is given a train lexicon, unless its attribute ``hint`` says ``identical`` or ``none``.
+    """
+    if name in SOLVERS:
+        return SOLVERS[name]
+    found = find_plugin("demalib.solvers", name)
+    if found is None:
+        raise DataError(
+            f"unknown solver {name!r}; use one of {', '.join(SOLVERS)}, or module:function"
+        )
+    if isinstance(found, Solver):
+        return found
+    return Solver(found, getattr(found, "hint", "train"), "your own", seeded=True)
 
 
 def get_metric(config: Config, name: str, reverse: bool = False) -> Metric:

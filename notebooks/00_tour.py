@@ -71,8 +71,10 @@ print(config.solver, len(mapping.history), "rounds")
 # %%
 tables = []
 for asked, side in ((forward, words.src), (backward, words.tgt)):
-    known = [word for word in asked.split() if word in side.index]
-    tables.append(demalib.translate(mapping, words, known, k=3, reverse=side is words.tgt))
+    known = [word for word in asked.split() if side.knows(word)]
+    table = demalib.translate(mapping, words, known, k=3, reverse=side is words.tgt)
+    unknown = pd.DataFrame({"word": [word for word in asked.split() if not side.knows(word)]})
+    tables.append(pd.concat([table, unknown.assign(translation="(unknown)")]))
 src, tgt = config.langs
 found = pd.concat(tables, keys=[f"{src} → {tgt}", f"{tgt} → {src}"], names=["direction", None])
 best = found.groupby(["direction", "word"], sort=False)["translation"].agg(", ".join)
@@ -86,7 +88,9 @@ best.to_frame("three best translations")
 
 # %%
 forward_words, _ = directions(mapping, words)
-shown = [word for word in picture.split() if word in words.src.index]
+shown = [word for word in picture.split() if words.src.knows(word)]
+if missing := set(picture.split()) - set(shown):
+    print("unknown:", *sorted(missing))
 points = in_plane(forward_words, shown)
 axes = plots.joined_words(points, config.langs)
 

@@ -132,9 +132,10 @@ axes.figure.savefig(folder / "by_frequency.png")
 # are four bins, and precision falls from each to the next: vectors of rare words are less certain.
 
 # %% tags=["nbval-check-output"]
-known = [word for word in ("city", "music", "winter", "doctor") if word in words.src.index]
-for word in known:
-    best = demalib.translate(solved.mapping, words, word, k=3)["translation"]
+for word in ("city", "music", "winter", "doctor"):
+    best = ["(unknown)"]
+    if words.src.knows(word):
+        best = demalib.translate(solved.mapping, words, word, k=3)["translation"]
     print(word, "→", ", ".join(best))
 
 # %% [markdown]

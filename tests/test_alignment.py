@@ -8,16 +8,14 @@ from conftest import lexicon, planted
 
 from demalib.alignment import (
     FILES,
-    FORMATS,
+    TRAIN,
     criterion,
     describe,
-    export_alignment,
     load_alignment,
     save_alignment,
     translate,
 )
 from demalib.config import Config
-from demalib.data.store import read_vectors
 from demalib.errors import DataError
 from demalib.pair import make_pair, retrievers
 from demalib.retrieval import Metric
@@ -35,7 +33,7 @@ def aligned(request, rng):
 def test_an_alignment_comes_back_as_it_was(aligned, tmp_path):
     mapping, pair = aligned
     save_alignment(tmp_path / "new" / "out", mapping, pair)
-    assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == sorted(FILES)
+    assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == sorted([*FILES, TRAIN])
     again, spaces = load_alignment(tmp_path / "new" / "out")
     for name in ("W_xy", "W_yx", "P_y", "P_x"):
         first, second = getattr(mapping, name), getattr(again, name)
@@ -43,6 +41,7 @@ def test_an_alignment_comes_back_as_it_was(aligned, tmp_path):
     assert torch.equal(spaces.x, pair.x) and torch.equal(spaces.y, pair.y)
     assert spaces.src.words == pair.src.words and again.config == mapping.config
     assert spaces.identical.tolist() == pair.identical.tolist()
+    assert spaces.trained_on().pairs == pair.trained_on().pairs
     kept = json.loads((tmp_path / "new/out/config.json").read_text())
     assert Config.from_dict(kept) == mapping.config
     assert translate(again, spaces, "src200").equals(translate(mapping, pair, "src200"))
@@ -129,36 +128,3 @@ def test_a_description_says_what_differs_from_the_usual(aligned, tmp_path):
     assert facts["identical words"] == "100" and facts["seconds"] == "1.2"
     assert facts["clean-up"] == "case=keep, tokens=all" and set(FILES) <= facts.keys()
     assert float(facts["criterion"].split()[0]) == pytest.approx(criterion(mapping, pair), abs=1e-4)
-
-
-@pytest.mark.parametrize("format", ["vec", "word2vec", "npz"])
-def test_exported_vectors_are_those_that_are_compared(format, aligned, tmp_path):
-    mapping, pair = aligned
-    paths = export_alignment(mapping, pair, tmp_path / "new", format)
-    found = retrievers(mapping, pair)[0]
-    for path, side, vectors in zip(
-        paths, (pair.src, pair.tgt), (found.mapped, found.targets), strict=True
-    ):
-        back = read_vectors(path)
-        assert path.name.startswith(f"{side.lang}.aligned.") and back.words == side.words
-        np.testing.assert_array_equal(back.vectors, vectors.numpy())
-
-
-def test_an_exported_dictionary_has_a_line_for_every_source_word(aligned, tmp_path):
-    mapping, pair = aligned
-    (path,) = export_alignment(mapping, pair, tmp_path, "dictionary")
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-    best = translate(mapping, pair, pair.src.words, 1)
-    assert [row[0] for row in rows] == pair.src.words
-    assert [row[1] for row in rows] == best["translation"].tolist()
-    np.testing.assert_allclose([float(row[3]) for row in rows], best["cosine"], atol=2e-6)
-    found = retrievers(mapping, pair)[0]
-    scores = [s.clone() for _, s in found.iter_scores(torch.arange(300), Metric("csls"))]
-    back = torch.cat(scores).argmax(dim=0).tolist()
-    mutual = [back[pair.tgt.index[row[1]]] == i for i, row in enumerate(rows)]
-    assert [row[6] == "1" for row in rows] == mutual and 200 < sum(mutual) < 300
-
-
-def test_an_unknown_format_lists_the_known_ones(aligned, tmp_path):
-    with pytest.raises(DataError, match=f"unknown format 'csv'; use one of {', '.join(FORMATS)}"):
-        export_alignment(*aligned, tmp_path, "csv")

@@ -19,6 +19,10 @@ from demalib.errors import DataError
         (Policy(), "1984", "", {"no_letter": 1}),
         (Policy(tokens="all"), "1984", "1984", {}),
         (Policy(), "a\ufffd", "", {"undecodable": 1}),
+        (Policy(), "</s>", "", {"markers": 1}),
+        (Policy(tokens="all"), "<unk>", "", {"markers": 1}),
+        (Policy(case="keep"), "<PAD>", "", {"markers": 1}),
+        (Policy(), "s>", "s>", {}),
         (Policy(), "日本", "日本", {}),
     ],
 )

@@ -21,7 +21,7 @@ def test_the_command_line_shows_a_data_error_as_one_line(monkeypatch, capsys):
     def fail(args):
         raise errors.DataError("a.vec:3: wrong; do that")
 
-    monkeypatch.setattr("demalib.cli.info", fail)
+    monkeypatch.setattr("demalib.cli.aligned.info", fail)
     assert main(["info", "x"]) == 2
     assert capsys.readouterr().err == "demalib info: a.vec:3: wrong; do that\n"
 
@@ -30,7 +30,7 @@ def test_other_errors_are_not_swallowed(monkeypatch):
     def fail(args):
         raise KeyError("a slip of ours")
 
-    monkeypatch.setattr("demalib.cli.info", fail)
+    monkeypatch.setattr("demalib.cli.aligned.info", fail)
     with pytest.raises(KeyError):
         main(["info", "x"])
 

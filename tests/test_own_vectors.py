@@ -1,6 +1,7 @@
 """Vectors of one's own, from files that the project has never seen to other programs."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -107,6 +108,45 @@ def test_unseen_languages_align(folder, capsys):
     assert (code, err) == (0, "") and "120 identical words\n" in out
     assert p_at_1(capsys) > 0.95
     assert not [path for path in (folder / "out").iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "options, langs",
+    [
+        ("--src wiki.en.vec --tgt cc.de.300.vec", ("en", "de")),
+        ("--src eng=wiki.en.vec --tgt cc.de.300.vec", ("eng", "de")),
+        ("--src wiki.en.vec --tgt cc.de.300.vec --langs e d", ("e", "d")),
+    ],
+)
+def test_files_as_fasttext_names_them(folder, capsys, options, langs):
+    write_languages(folder, 120, n=600, d=20, names=("wiki.en", "cc.de.300"))
+    code, out, err = demalib_says(capsys, f"align {options} --out out")
+    assert (code, err) == (0, "")
+    assert out.startswith("languages: wiki.en.vec is {}, cc.de.300.vec is {}".format(*langs))
+    assert "{} → {}\n".format(*langs) in demalib_says(capsys, "info out")[1]
+
+
+def test_no_marker_is_ever_a_translation(folder, capsys):
+    write_languages(folder, 60, n=300, d=20)
+    for name in ("fi.vec", "el.vec"):  # second in frequency, as in fastText's files
+        head, first, *lines = Path(name).read_text(encoding="utf-8").splitlines()
+        markers = [f"{marker} {first.split(' ', 1)[1]}" for marker in ("</s>", "<unk>")]
+        text = "\n".join(["302 20", first, *markers, *lines]) + "\n"
+        Path(name).write_text(text, encoding="utf-8")
+    code, out, _ = demalib_says(capsys, f"{ALIGN} --tokens all")
+    assert code == 0 and "fi: 300 of 302 words read, d = 20 (2 markers)" in out
+    assert "60 identical words" in out
+    assert main(["export", "out", "--format", "dictionary"]) == 0
+    text = Path("out/fi-el.dictionary.tsv").read_text(encoding="utf-8")
+    assert "</s>" not in text and "<unk>" not in text
+    code, _, err = demalib_says(capsys, "translate out </s>")
+    assert code == 2 and "'</s>' is not among" in err
+
+
+def test_a_second_target_is_an_error(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(shlex.split(f"{ALIGN} --tgt other.vec"))
+    assert "--tgt is given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shared", [0, 9])
@@ -219,6 +259,34 @@ def test_an_unknown_word_is_one_line_with_near_spellings(supervised, capsys):
         demalib.translate(*demalib.load_alignment("out"), word + "x")
 
 
+def test_unseen_words_are_translated_by_their_sub_words(folder, capsys):
+    """A second model is the first one turned, so that the right answers are known."""
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    rng = np.random.default_rng(0)
+    words = language(FI, 400)
+    text = [[words[i] for i in rng.integers(400, size=50)] for _ in range(80)] + [words]
+    model = fasttext.FastText(text, vector_size=12, min_count=1, epochs=2, workers=1, bucket=2000)
+    fasttext.save_facebook_model(model, "cc.fi.12.bin")
+    turn, _ = np.linalg.qr(rng.standard_normal((12, 12)))
+    words = [*model.wv.index_to_key, "unseenword"]
+    there = Embedding(words, np.stack([model.wv[w] for w in words]) @ turn.astype(np.float32))
+    save_embedding("el.vec", there)
+    assert demalib_says(capsys, "align --src cc.fi.12.bin --tgt el.vec --out out")[0] == 0
+    code, out, err = demalib_says(capsys, f"translate out unseenword {words[3]} -k 1")
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert (code, err) == (0, "")
+    assert [row[:3] for row in rows] == [
+        ["unseenword", "-", "unseenword"],
+        [words[3], "4", words[3]],
+    ]
+    code, _, err = demalib_says(capsys, "translate out alsounseen --reverse")
+    assert code == 2 and "'alsounseen' is not among the 401 words of el" in err
+    Path("cc.fi.12.bin").unlink()
+    code, _, err = demalib_says(capsys, "translate out unseenword")
+    assert code == 2 and "cc.fi.12.bin: the fastText model" in err and err.count("\n") == 1
+    assert demalib_says(capsys, f"translate out {words[3]}")[0] == 0  # known words need no model
+
+
 def test_info_tells_what_was_done(supervised, capsys):
     code, out, _ = demalib_says(capsys, "info out")
     facts = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())
@@ -277,7 +345,7 @@ def test_exports_are_read_back_by_ourselves(supervised, capsys):
             assert back.lang == lang
             np.testing.assert_array_equal(back.vectors, vectors.numpy())
     with np.load("new/place/fi.aligned.npz", allow_pickle=False) as data:
-        assert bytes(data["words"]).decode().split("\n") == pair.src.words
+        assert data["words"].tolist() == pair.src.words
 
 
 def test_exported_words_lie_where_transform_puts_raw_vectors(supervised):
@@ -317,33 +385,130 @@ def test_files_of_two_alignments_are_not_mixed(supervised, capsys):
     assert code == 2 and "two alignments are mixed" in err
 
 
-@pytest.mark.parametrize("command", ["align", "info", "translate", "evaluate", "export", "fetch"])
+@pytest.mark.parametrize(
+    "command", ["align", "info", "translate", "evaluate", "export", "fetch", "cache"]
+)
 def test_every_command_shows_examples(command, capsys):
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     assert f"examples:\n  demalib {command}" in capsys.readouterr().out
 
 
-def test_the_readme_runs_as_printed(folder, capsys):
-    section = README.split("## Your own vectors")[1].split("\n## ")[0]
+SECTION = README.split("## Your own vectors")[1].split("\n## ")[0]
+COMMAND = re.compile(r"^ {4,6}demalib (.*)$", re.M)
+
+
+def write_readme_files(folder, langs=("en", "de"), files=("wiki.en", "cc.de.300")):
     n = 600
     src, tgt = ["cat", "dog", *language(FI, n - 2)], ["katze", "hund", *language(EL, n - 2)]
-    write_languages(folder, 100, n, 20, 0.1, ("en", "de"), (src, tgt))
-    (folder / "test.txt").rename("en-de.txt")
-    commands = re.findall(r"^    demalib (.*)$", section, re.M)
-    assert len(commands) == 7
+    write_languages(folder, 100, n, 20, 0.1, files, (src, tgt))
+    for split in ("train", "test"):
+        (folder / f"{split}.txt").rename(folder / f"{'-'.join(langs)}.{split}.txt")
+
+
+def python_blocks():
+    return re.findall(r"^```python\n(.*?)^```$", SECTION, re.M | re.S)
+
+
+@pytest.fixture
+def readme_folder(folder):
+    write_readme_files(folder)
+    (folder / "en-de.test.txt").rename("en-de.txt")
+    (folder / "words.txt").write_text("cat\ndog\n")
+    for name, model in (("old", "wiki.en"), ("new", "cc.de.300")):
+        Path(f"{name}.vec").write_bytes(Path(f"{model}.vec").read_bytes())
+    return folder
+
+
+def test_the_readme_runs_as_printed(readme_folder, capsys):
+    commands = COMMAND.findall(SECTION.split("### Your own benchmark")[0])
+    assert len(commands) == 11
     for command in commands:
         code, out, err = demalib_says(capsys, command)
         assert (code, err) == (0, ""), command
         if command.startswith("translate aligned cat"):
             best = [line.split() for line in out.splitlines()[1:]]
             assert [best[0][2], best[3][2]] == ["katze", "hund"]
-    assert Path("aligned/de.aligned.bin").is_file()
-    assert Path("dictionaries/en-de.dictionary.tsv").is_file()
-    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)
+        if command.startswith("translate aligned Katze"):
+            assert json.loads(out)[0]["translation"] == "cat"
+        if command.startswith("translate aligned --words"):
+            assert out.splitlines()[1].split("\t")[2] == "katze"
+        if command.startswith("align --src wiki.en.vec"):
+            assert "wiki.en.vec is en, cc.de.300.vec is de" in out
+        if "--same-language" in command:
+            assert "moved most: " in out
+    assert Path("aligned/de.aligned.vec").is_file()
+    assert Path("dictionaries/de-en.dictionary.tsv").is_file()
+
+
+def run_blocks(*needed):
+    """Execute the first block of the README, and those that contain a word; return the names."""
     names = {}
-    exec(compile(code, "README.md", "exec"), names)
+    for number, code in enumerate(python_blocks()):
+        if not number or any(word in code for word in needed):
+            exec(compile(code, "README.md", "exec"), names)
+    return names
+
+
+def test_the_python_of_the_readme_runs_as_printed(readme_folder, capsys):
+    names = run_blocks()
     assert names["mapped"].shape == (1, 20) and Path("aligned/en.aligned.vec").is_file()
     assert "katze" in capsys.readouterr().out
     assert names["mapping"].config.pair == "en-de"
-    assert code.count("\n") - code.count("\n\n") <= 10
+    assert python_blocks()[0].count("\n") - python_blocks()[0].count("\n\n") <= 11
+
+
+def test_the_result_is_a_layer_and_a_table_of_weights(readme_folder):
+    names = run_blocks("torch.nn")
+    layer, pair = names["layer"], names["pair"]
+    row = names["words"].tolist().index("katze")
+    targets = retrievers(names["mapping"], pair)[0].targets
+    assert layer.weight.requires_grad is False
+    torch.testing.assert_close(layer(torch.tensor([row]))[0], targets[pair.tgt.index["katze"]])
+    weights = names["weights"]
+    assert weights["token"].tolist() == ["katze"] * 5 + ["hund"] * 5
+    assert weights["source"][0] == "cat" and weights["source"][5] == "dog"
+    np.testing.assert_allclose(weights.groupby("token")["weight"].sum(), 1)
+    assert [pair.src.words[i] for i in weights["source_row"]] == weights["source"].tolist()
+    back = retrievers(names["mapping"], pair)[1]
+    cosines = back.mapped[pair.tgt.index["katze"]] @ back.targets.T
+    want = torch.softmax(cosines.topk(5).values.double() / 0.1, dim=0)
+    np.testing.assert_allclose(weights["weight"][:5], want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("library", ["gensim", "sklearn", "faiss"])
+def test_other_libraries_find_the_same_neighbours(readme_folder, library):
+    pytest.importorskip(library)
+    names = run_blocks("np.load", f"import {library}", f"from {library}")
+    pair, mapping = names["pair"], names["mapping"]
+    targets = retrievers(mapping, pair)[0].targets
+    near = (torch.from_numpy(names["mapped"]) @ targets.T).topk(3, dim=1).indices[0].tolist()
+    want = [pair.tgt.words[j] for j in near]
+    if library == "gensim":
+        ours = demalib.translate(mapping, pair, "cat", 3, "nn")["translation"].tolist()
+        assert [word for word, _ in names["best"]] == ours
+    elif library == "sklearn":
+        assert names["found"][0].tolist() == want
+    else:
+        assert [names["words"][j] for j in names["rows"][0]] == want
+
+
+def test_the_benchmark_of_the_readme_runs_as_printed(folder, capsys, monkeypatch):
+    root = Path(__file__).resolve().parents[1]
+    text = SECTION.split("### Your own benchmark")[1]
+    name, value = re.findall(r"^    export (\w+)=(\w+)$", text, re.M)[0]
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for path in ("02_train.ipynb", "jupytext.toml"):  # so that the folder is like a checkout
+        Path("notebooks").mkdir(exist_ok=True)
+        Path("notebooks", path).write_bytes((root / "notebooks" / path).read_bytes())
+    Path(value).mkdir()
+    write_readme_files(Path(value), ("de", "sv"), ("wiki.de", "cc.sv.300"))
+    Path("mine.py").write_text("from demalib.baselines.procrustes import fit\n")
+    commands = COMMAND.findall(text)
+    assert len(commands) == 3
+    for command in commands:
+        code, out, err = demalib_says(capsys, command)
+        assert code == 0, err
+    assert "mine:fit" in out and "own, own" in out  # of the table

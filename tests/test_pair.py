@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import planted
+from conftest import lexicon, planted
 from torch.nn.functional import normalize
 
 from demalib.config import Config
@@ -148,3 +148,13 @@ def test_a_missing_mean_is_noticed(fitted):
     norm = replace(fitted[2].src_norm, means=())
     with pytest.raises(ValueError, match="a mean is missing"):
         replace(fitted[2], src_norm=norm).check()
+
+
+def test_what_a_notebook_shows_of_them_is_one_line(rng):
+    src, tgt, W = planted(rng)
+    pair = make_pair(src, tgt, lexicon())
+    assert repr(src) == "<Embedding aa: 600 words, d = 16, not normalised>"
+    assert repr(pair.tgt) == "<Embedding bb: 600 words, d = 16, unit-center-unit>"
+    assert repr(pair) == "<Pair aa-bb: 600 and 600 words, d = 16, 100 identical, 100 train pairs>"
+    mapping = Mapping.orthogonal(W, pair, Config("aa-bb"))
+    assert repr(mapping) == "<Mapping aa-bb: solver em, seed 0, d = 16>"

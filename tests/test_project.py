@@ -1,11 +1,14 @@
 """Promises of the project as a whole."""
 
 import ast
+import http.server
 import os
 import re
 import shlex
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,7 @@ import demalib, demalib.cli, demalib.plots
 
 
 CORE = [
+    "progress",
     "mixture",
     "matching",
     "flow",
@@ -171,3 +175,57 @@ def test_every_command_of_the_readme_is_one_that_exists():
                 command
             )
     assert {"make", "demalib"} <= seen
+
+
+def test_commands_of_the_readme_are_printed_in_one_way():
+    text = (ROOT / "README.md").read_text()
+    assert ".venv/bin/demalib" not in text and "source .venv/bin/activate" in text
+
+
+@pytest.fixture
+def torch_index(tmp_path):
+    """Run the probe of the set-up with a stand-in for PyTorch's index."""
+    pages = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            time.sleep(pages.get("wait", 0))
+            self.send_response(200 if self.path == "/cpu/torch/" else 404)
+            self.end_headers()
+            self.wfile.write(b"<a href='torch-2.13.0+cpu.whl'>")
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def probe(url=f"http://127.0.0.1:{server.server_port}/cpu", wait=0, **more):
+        pages["wait"] = wait
+        names = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+        plain = {k: v for k, v in os.environ.items() if k not in names and "proxy" not in k.lower()}
+        env = plain | {"DEMALIB_TORCH_INDEX": url} | more
+        started, command = time.monotonic(), [sys.executable, ROOT / ".ci" / "torch_index.py"]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+        return done.stdout.strip(), url, time.monotonic() - started
+
+    yield probe
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has two builds of torch")
+@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="this machine has a GPU")
+def test_set_up_takes_torch_for_cpus_where_its_index_answers(torch_index):
+    said, url, _ = torch_index()
+    assert said == f"--extra-index-url {url}"
+    assert torch_index(PIP_INDEX_URL="https://mirror.example/simple")[0] == ""  # the user's choice
+    assert torch_index("http://127.0.0.1:1/cpu")[0] == ""  # nobody answers
+    said, _, seconds = torch_index(wait=30)
+    assert said == "" and seconds < 20  # and nobody waits for a slow one
+    assert "$(PYTHON) .ci/torch_index.py" in (ROOT / "Makefile").read_text()
+
+
+def test_audits_are_part_of_the_development_set():
+    assert '"pip-audit>=' in (ROOT / "pyproject.toml").read_text()
+    assert "\npip-audit==" in (ROOT / "constraints.txt").read_text()

@@ -13,7 +13,6 @@ import torch
 from chaos import world
 
 from demalib import runs
-from demalib.alignment import FORMATS, export_alignment
 from demalib.cli import main
 from demalib.config import Config, preset
 from demalib.data import registry
@@ -23,6 +22,7 @@ from demalib.data.store import load_embedding, save_embedding
 from demalib.data.tensors import load_mapping, save_mapping
 from demalib.embedding import Embedding
 from demalib.errors import DataError
+from demalib.export import FORMATS, export_alignment
 from demalib.pair import Mapping, make_pair
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,13 +11,14 @@ import torch
 from conftest import planted
 
 import demalib
-from demalib.alignment import export_alignment, load_alignment, save_alignment, translate
+from demalib.alignment import load_alignment, save_alignment, translate
 from demalib.baselines import muse, nonadv, selflearn, sinkhorn, wsprocrustes
 from demalib.baselines.shared import Sizes
 from demalib.config import Config
 from demalib.evaluation import similarity
 from demalib.evaluation.benchmark import Gold, follow_refinement, solve_and_judge
 from demalib.explore import words
+from demalib.export import export_alignment
 from demalib.hints import Lexicon
 from demalib.pair import make_pair, retrievers
 from demalib.retrieval import Metric, k_occurrence

@@ -14,13 +14,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
-from tqdm import tqdm
 
 from demalib.baselines.shared import Sizes, require_words, seeded_layers
 from demalib.config import Config
 from demalib.device import make_generator
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import dictionary_cosine, refine
+from demalib.progress import progress
 
 BATCH = 32  # Section 3.1
 JUDGE_STEPS = 5  # discriminator steps before each step of the map, released code
@@ -130,7 +130,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     game = Game(x, y, size.hidden, make_generator(config.seed, pair.x.device))
     rate, best, dropped = size.rate, game.W.detach(), False
     history: list[dict[str, float]] = []
-    for epoch in tqdm(range(size.epochs), desc="muse", unit="epoch", disable=None):
+    for epoch in progress(range(size.epochs), desc="muse", unit="epoch"):
         for _ in range(size.steps):
             game.step(rate)
         W = game.W.detach().clone()

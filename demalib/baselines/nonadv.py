@@ -11,13 +11,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from tqdm import tqdm
 
 from demalib.baselines.shared import Sizes, require_words
 from demalib.config import Config
 from demalib.device import make_generator
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import refine
+from demalib.progress import progress
 
 AXES = 25  # principal axes of the first stage, released code
 BATCH, RATE, BETAS = 128, 1e-2, (0.5, 0.999)  # of Adam, which restarts in each epoch, released code
@@ -149,7 +149,7 @@ def match_axes(
         The first two results of :func:`match` for the run with the least distance, ``(1, n)`` each.
     """
     found, k = [], x.shape[1]
-    for low in tqdm(range(0, RESTARTS, TOGETHER), desc="restarts", disable=None):
+    for low in progress(range(0, RESTARTS, TOGETHER), desc="restarts"):
         count = min(TOGETHER, RESTARTS - low)
         signs = 2.0 * torch.randint(2, (count, 1, k), generator=generator, device=x.device) - 1
         eye = torch.eye(k, device=x.device).repeat(count, 1, 1)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize
-from tqdm import tqdm
 
 from demalib.baselines.shared import Sizes, require_words, seeded_layers
 from demalib.config import Config
 from demalib.device import make_generator
 from demalib.flow import random_orthogonal
 from demalib.pair import Mapping, Pair
+from demalib.progress import progress
 
 SHARPNESS, ITERATIONS = 10.0, 20  # lambda and L of the Sinkhorn distance, released code
 CYCLE_WEIGHT = 0.1  # of back-translation, released code
@@ -121,7 +121,7 @@ def warm_up(sides: list[Tensor], W: Tensor, size: Size, generator: torch.Generat
     critics = [seeded_layers((len(W), HIDDEN, 1), generator) for _ in range(2)]
     weights = [w for critic in critics for layer in critic for w in layer.parameters()]
     judges, mover = torch.optim.RMSprop(weights, RATE), torch.optim.RMSprop([W], WARM_RATE)
-    for _ in tqdm(range(size.warm), desc="warm-up", unit="step", disable=None):
+    for _ in progress(range(size.warm), desc="warm-up", unit="step"):
         for _ in range(CRITIC_STEPS):
             x, y = draw(sides, size.batch, generator)
             loss = critic_loss(critics[0], y, (x @ W).detach(), generator)
@@ -160,7 +160,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     W = random_orthogonal(pair.src.dim, generator).requires_grad_()
     warm_up(sides, W, size, generator)
     optimizer, best, idle = torch.optim.RMSprop([W], RATE), math.inf, 0
-    for _ in tqdm(range(size.steps), desc="sinkhorn", unit="step", disable=None):
+    for _ in progress(range(size.steps), desc="sinkhorn", unit="step"):
         x, y = draw(sides, size.batch, generator)
         distance = (sinkhorn_distance(x @ W, y) + sinkhorn_distance(y @ W.T, x)) / 2
         loss = descend(optimizer, distance + CYCLE_WEIGHT * cycle_loss(x, y, W))

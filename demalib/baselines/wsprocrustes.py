@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.baselines.shared import Sizes, require_words
 from demalib.baselines.sinkhorn import transport
@@ -17,6 +16,7 @@ from demalib.config import Config
 from demalib.device import make_generator
 from demalib.pair import Mapping, Pair
 from demalib.procrustes import orthogonal_factor, procrustes, refine
+from demalib.progress import progress
 
 ENTROPY = 0.05  # weight of the entropy in every transport problem, released code
 SWEEPS = 100  # most iterations of a transport problem; released code stops at an error of 1e-3
@@ -69,7 +69,7 @@ def convex_start(x: Tensor, y: Tensor, rounds: int) -> Tensor:
     ratio = gram_a.norm() / gram_b.norm()  # ||K_X|| = ||a^T a||
     b, gram_b = b * ratio.sqrt(), gram_b * ratio
     P = x.new_full((len(x), len(x)), 1 / len(x))  # row: source word, column: target word
-    for t in tqdm(range(1, rounds + 1), desc="convex start", unit="round", disable=None):
+    for t in progress(range(1, rounds + 1), desc="convex start", unit="round"):
         aP, Pb = a.T @ P, P @ b
         gradient = a @ (gram_a @ aP) + (Pb @ gram_b) @ b.T - 2 * a @ (aP @ b) @ b.T
         P += 2 / (2 + t) * (assign(gradient) - P)
@@ -109,7 +109,7 @@ def fit(pair: Pair, config: Config) -> Mapping:
     W = convex_start(x[:n], y[:n], size.start_rounds)
     for epoch in range(EPOCHS):
         n = min(BATCH * 2**epoch, len(x), len(y))
-        for _ in tqdm(range(size.steps // 4**epoch), desc=f"epoch {epoch + 1}", disable=None):
+        for _ in progress(range(size.steps // 4**epoch), desc=f"epoch {epoch + 1}"):
             rows, columns = (
                 torch.randperm(len(s), generator=generator, device=s.device)[:n] for s in (x, y)
             )

@@ -11,9 +11,9 @@ import math
 import mmap
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from demalib.errors import DataError
 
 FASTTEXT_MAGIC = 793712314
 LONGEST_NGRAM, LONGEST_WORD = 100, 10_000  # letters, in a fastText model; 6 and 20 are usual
+PICKLES = tuple(bytes((0x80, version)) for version in range(2, 6))  # how they begin
 MOST_UNPACKED = 100, 1 << 26  # an .npz may unpack to 100 times its size, or to 64 MB
 
 
@@ -46,13 +47,23 @@ def read_blocks(path: str | Path) -> Iterator[Block]:
     """
     path = Path(path)
     check_file(path)
+    with open(path, "rb") as file:
+        if file.read(2) in PICKLES:
+            raise DataError(
+                f"{path}: this is a Python pickle, such as gensim's save() writes, and is not opened: "
+                "it could run any code; in gensim call save_word2vec_format('en.bin', binary=True)"
+            )
     if path.suffix == ".npz":
         return read_npz(path)
     if path.suffix == ".bin":
-        with open(path, "rb") as file:
-            is_fasttext = file.read(4) == struct.pack("<i", FASTTEXT_MAGIC)
-        return read_fasttext_bin(path) if is_fasttext else read_word2vec_bin(path)
+        return read_fasttext_bin(path) if is_fasttext(path) else read_word2vec_bin(path)
     return read_vec(path)
+
+
+def is_fasttext(path: Path) -> bool:
+    """Say whether a file begins like a fastText model."""
+    with open(path, "rb") as file:
+        return file.read(4) == struct.pack("<i", FASTTEXT_MAGIC)
 
 
 def check_file(path: Path) -> None:
@@ -134,7 +145,7 @@ def read_fasttext_bin(path: str | Path) -> Iterator[Block]:
         ) from error
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
-            _check_fasttext(raw)
+            scan_fasttext(raw)
         model = load_facebook_vectors(str(path))
         words = list(model.index_to_key)
         counts = np.array([model.get_vecattr(word, "count") for word in words])
@@ -146,11 +157,26 @@ def read_fasttext_bin(path: str | Path) -> Iterator[Block]:
     yield Block(words, _finite(vectors, words, len(vectors[0]), Path(path)), counts)
 
 
-def _check_fasttext(raw: mmap.mmap) -> None:
-    """Raise a ValueError unless a fastText model contains what its header promises.
+class FastTextModel(NamedTuple):
+    """What is where in a fastText ``.bin`` file."""
+
+    words: int  # vectors of words come first, then those of n-grams
+    bucket: int
+    dim: int
+    shortest: int  # letters of an n-gram
+    longest: int
+    matrix: int  # offset of the vectors
+    rows: dict[bytes, int]  # of the words that were looked for
+
+
+def scan_fasttext(raw: mmap.mmap, wanted: Collection[bytes] = ()) -> FastTextModel:
+    """Read the header of a fastText model and the rows of some words.
 
     gensim trusts the header: it reads forever if a word does not end, and allocates memory for
     vectors that do not follow.
+
+    Raises:
+        ValueError: The file does not contain what its header promises.
     """
     _, _, dim, *_, bucket, shortest, longest, _, _ = struct.unpack_from("<14id", raw)
     n, words, labels, _, pruned = struct.unpack_from("<3i2q", raw, 64)
@@ -158,16 +184,19 @@ def _check_fasttext(raw: mmap.mmap) -> None:
         raise ValueError("it is not a plain model of word vectors, or its header is damaged")
     if not (0 <= shortest <= LONGEST_NGRAM and 0 <= longest <= LONGEST_NGRAM):
         raise ValueError(f"its header says n-grams of {shortest} to {longest} letters")
-    at = 92
-    for number in range(1, n + 1):
+    at, found = 92, {}
+    for number in range(n):
         end = raw.find(b"\0", at, at + LONGEST_WORD)
         if end < 0:
-            raise ValueError(f"word {number:,} of {n:,} does not end")
+            raise ValueError(f"word {number + 1:,} of {n:,} does not end")
+        if wanted and (word := raw[at:end]) in wanted:
+            found[word] = number
         at = end + 10  # skip its count and its type
     quantised, rows, columns = struct.unpack_from("<B2q", raw, at)
     fits = (rows, columns) == (n + bucket, dim) and 4 * rows * dim <= len(raw) - at - 17
     if quantised or not fits:
         raise ValueError(f"{n:,} words and {bucket:,} n-grams do not match {rows:,} vectors")
+    return FastTextModel(n, bucket, dim, shortest, longest, at + 17, found)
 
 
 def write_npz(path: str | Path, words: list[str], vectors: np.ndarray, **extra: Any) -> None:
@@ -197,7 +226,9 @@ def load_npz(path: str | Path) -> dict[str, Any]:
             raise ValueError(f"it unpacks to {unpacked:,} bytes")
         with np.load(path, allow_pickle=False) as data:
             out = {name: data[name] for name in data.files}
-        out["words"] = bytes(out["words"]).decode("utf-8").split("\n")
+        packed = out["words"].dtype == np.uint8  # as write_npz does; an export has text
+        words = bytes(out["words"]).decode("utf-8").split("\n") if packed else out["words"].tolist()
+        out["words"] = words
         for name, value in out.items():
             if isinstance(value, np.ndarray) and value.dtype == np.uint8:
                 out[name] = json.loads(bytes(value))
@@ -234,6 +265,7 @@ def _npz_fits(
     numbers = [table for table in (vectors, means) if table is not None]
     return (
         vectors.ndim == 2
+        and all(isinstance(word, str) for word in words)
         and len(words) == len(vectors) > 0
         and vectors.shape[1] > 0
         and all(table.dtype.kind == "f" and np.isfinite(table).all() for table in numbers)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from demalib.errors import DataError
 
@@ -99,6 +99,48 @@ def path_lock(path: Path) -> Iterator[None]:
         finally:
             with contextlib.suppress(OSError):
                 lock.unlink()  # still locked: waiting processes notice, and lock a new file
+
+
+@contextlib.contextmanager
+def claim_folder(folder: Path) -> Iterator[None]:
+    """Make sure that a folder can be written, and keep other processes out while it is filled.
+
+    If the block fails, a folder that did not exist before is removed, unless it has files.
+
+    Raises:
+        DataError: A file is in the way, the folder cannot be written, or another process fills it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(
+            f"{folder}: a file of this name is in the way; choose another folder with --out"
+        )
+    new = not folder.exists()
+    lock = FileLock(folder / ".align.lock", timeout=0)
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"x")
+        except Timeout as error:
+            raise DataError(
+                f"{folder}: another process is writing here; wait for it, or choose another folder "
+                "with --out"
+            ) from error
+        except OSError as error:
+            raise DataError(
+                f"{folder}: cannot be written ({error.strerror or error}); choose another folder "
+                "with --out"
+            ) from error
+        yield
+    finally:
+        if lock.is_locked:
+            with contextlib.suppress(OSError):
+                Path(lock.lock_file).unlink()
+            lock.release()
+        if new:
+            with contextlib.suppress(OSError):  # it has files
+                folder.rmdir()
 
 
 def digest(path: str | Path) -> str:

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from demalib.data.files import plain_name
+from demalib.data.own import find_own_lexicon
 from demalib.data.registry import fetch_muse_lexicon, find_muse
 from demalib.embedding import Policy
 from demalib.errors import DataError
@@ -63,13 +64,18 @@ def load_lexicon(src: str, tgt: str, split: str, source: str = "bundled") -> Lex
         split: ``train`` or ``test``; the split is by query word. No bundled train pair is a
             gold pair of a bundled test lexicon, in either direction.
         source: ``bundled`` (in this package), or ``muse``, the dictionaries that most papers
-            use, from the folder ``$DEMALIB_MUSE`` or downloaded.
+            use, from the folder ``$DEMALIB_MUSE`` or downloaded, or ``own``, from the folder
+            ``$DEMALIB_DATA``.
     """
     plain_name(f"{src}-{tgt}")
     if source == "muse":
         return read_lexicon(_muse_lexicon(src, tgt, MUSE_SPLITS[split]))
+    if source == "own":
+        path, reverse = find_own_lexicon(src, tgt, split)
+        lexicon = read_lexicon(path)
+        return lexicon.reverse() if reverse else lexicon
     if source != "bundled":
-        raise DataError(f"unknown lexicons {source!r}; use 'bundled' or 'muse'")
+        raise DataError(f"unknown lexicons {source!r}; use 'bundled', 'muse' or 'own'")
     if (BUNDLED / f"{src}-{tgt}.{split}.tsv").is_file():
         return read_lexicon(str(BUNDLED / f"{src}-{tgt}.{split}.tsv"))
     if split == "train" and (BUNDLED / f"{tgt}-{src}.train.tsv").is_file():

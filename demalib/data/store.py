@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from demalib.data.binary import check_file, load_npz, read_blocks, write_npz
 from demalib.data.files import build_folder, cache_dir, digest, path_lock, write_json
+from demalib.data.subwords import open_subwords
 from demalib.data.text import Block, write_vec
 from demalib.embedding import Embedding, Normalisation, Policy
 from demalib.errors import DataError
 
-PARSER_VERSION = 1  # increase it when a reader or the policy changes its output
+PARSER_VERSION = 2  # increase it when a reader or the policy changes its output
+CODES = (  # ISO 639-1
+    " aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
+    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
+    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
+    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
+    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw "
+    "ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
+)
+ENGLISH = ("googlenews", "glove", "wiki-news", "crawl-300d")  # releases in English alone
+CORPORA = ("wiki", "cc", "multi")  # fastText and MUSE write them before the language
 
 
 def read_vectors(path: str | Path, policy: Policy = Policy(), lang: str = "") -> Embedding:
@@ -32,14 +44,39 @@ def read_vectors(path: str | Path, policy: Policy = Policy(), lang: str = "") ->
     Args:
         path: A file of any format that :func:`demalib.data.binary.read_blocks` reads.
         policy: The clean-up; part of the cache key, like the file's content.
-        lang: Language code; by default the file's name up to its first dot.
+        lang: Language code; by default guessed from the file's name, see :func:`guess_lang`.
 
     Returns:
-        The cleaned embedding, not normalised, memory-mapped from the cache.
+        The cleaned embedding, not normalised, memory-mapped from the cache. That of a fastText
+        ``.bin`` file has its sub-words.
     """
     path = Path(path)
-    lang = lang or path.name.split(".")[0]
-    return cached(lambda: read_blocks(path), policy, lang, path)
+    embedding = cached(lambda: read_blocks(path), policy, lang or guess_lang(path), path)
+    return replace(embedding, subwords=open_subwords(path))
+
+
+def guess_lang(path: str | Path) -> str:
+    """Guess the language of a vector file from its name.
+
+    The first part that is a language code decides; parts end at dots, hyphens and underscores. What
+    follows ``wiki.`` or ``cc.`` is a language, known or not. Some well-known releases are English.
+    Failing all that, it is the name up to its first dot.
+
+    Example:
+        >>> [guess_lang(n) for n in ("wiki.en.vec", "cc.de.300.vec.gz", "vectors-fr.txt")]
+        ['en', 'de', 'fr']
+        >>> guess_lang("GoogleNews-vectors-negative300.bin"), guess_lang("mine.vec")
+        ('en', 'mine')
+    """
+    name = Path(path).name
+    dotted = name.lower().split(".")
+    if name.lower().startswith(ENGLISH):
+        return "en"
+    for before, part in zip(["", *dotted], dotted[:-1], strict=False):
+        if f" {part} " in CODES or (before in CORPORA and part not in CORPORA):
+            return part
+    parts = re.split(r"[-_.]", ".".join(dotted[:-1]))
+    return next((part for part in parts if f" {part} " in CODES), name.split(".")[0])
 
 
 def cached(

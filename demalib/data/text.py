@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from demalib.data.files import atomic_write
 from demalib.errors import DataError
+from demalib.progress import progress
 
 BLOCK_BYTES = 1 << 22
 MAX_DIM = 100_000  # a header with more dimensions is not one of word vectors
@@ -273,7 +273,7 @@ def write_vec(path: str | Path, words: list[str], vectors: np.ndarray, digits: i
         file.write(f"{len(words)} {vectors.shape[1]}\n")
         line = " ".join([f"%.{digits}g"] * vectors.shape[1])
         pairs = zip(words, vectors, strict=True)
-        for word, vector in tqdm(pairs, Path(path).name, len(words), unit="word", disable=None):
+        for word, vector in progress(pairs, desc=Path(path).name, total=len(words), unit="word"):
             file.write(f"{word} {line % tuple(vector.tolist())}\n")
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from demalib.config import Config
 from demalib.data.lexicon import load_lexicon
+from demalib.data.own import find_own_vectors
 from demalib.data.registry import REGISTRY, fetch_muse_vectors, load_vectors
 from demalib.data.store import read_vectors
 from demalib.embedding import Embedding, Policy
@@ -34,6 +35,7 @@ from demalib.solvers import align, fit_gradient, get_metric, get_solver
 VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
 FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 PAPER_VOCAB = 200_000  # words per language in the paper
+FEW_QUERIES, LOW_COVERAGE = 50, 0.2  # below these a figure comes with a caution
 
 Judged = dict[str, dict[str, pd.DataFrame]]  # by direction and metric, a row per query
 
@@ -60,8 +62,10 @@ def load_embedding_of(lang: str, config: Config) -> Embedding:
     if config.vectors == "muse":
         policy = Policy(max_vocab=config.max_vocab or PAPER_VOCAB)
         return read_vectors(fetch_muse_vectors(lang), policy, lang)
+    if config.vectors == "own":
+        return read_vectors(find_own_vectors(lang), Policy(max_vocab=config.max_vocab), lang)
     raise DataError(
-        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}) or 'muse'"
+        f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}), 'muse' or 'own'"
     )
 
 
@@ -122,6 +126,42 @@ def summarise(judged: Judged, gold: Gold) -> dict[str, dict[str, dict]]:
         direction: {name: figures(frame, lexicon) for name, frame in frames.items()}
         for (direction, frames), lexicon in zip(judged.items(), gold, strict=True)
     }
+
+
+def summarise_untrained(judged: Judged, gold: Gold, trained: Lexicon) -> dict[str, dict]:
+    """Compute the figures over queries whose word is not in the lexicon that was learned from.
+
+    Args:
+        judged: What :func:`evaluate` returned.
+        gold: Test lexicons.
+        trained: Pairs that the map was learned from, source word first.
+
+    Returns:
+        Figures as of :func:`summarise`, without a direction of which no query is left.
+    """
+    out = {}
+    both = zip(judged.items(), gold, (trained, trained.reverse()), strict=True)
+    for (direction, frames), lexicon, seen in both:
+        rest = Lexicon([(q, t) for q, t in lexicon.pairs if q not in seen.gold])
+        kept = {name: frame[~frame["query"].isin(seen.gold)] for name, frame in frames.items()}
+        if len(next(iter(kept.values()))):
+            out[direction] = {name: figures(frame, rest) for name, frame in kept.items()}
+    return out
+
+
+def cautions(results: dict[str, dict[str, dict]]) -> list[str]:
+    """Say which figures are of too few queries to mean anything, a line each."""
+    lines = []
+    for direction, by_metric in results.items():
+        r = next(iter(by_metric.values()))
+        few = r["queries"] < FEW_QUERIES
+        if few or r["coverage"] < LOW_COVERAGE:
+            why = "too few to mean much" if few else "they may not be like the others"
+            lines.append(
+                f"{direction}: only {r['queries']:,} queries, {r['coverage']:.0%} of the lexicon's, "
+                f"are in both vocabularies; {why}"
+            )
+    return lines
 
 
 def solve_and_judge(
@@ -193,6 +233,7 @@ def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: f
         "results": results,
         "ablate": config.ablate,
         "vectors": config.vectors,
+        "lexicon_source": config.lexicons,
         "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
         "identical_words": len(pair.identical),
         "lexicons": {d: lexicon.name for d, lexicon in zip(results, gold, strict=True)},

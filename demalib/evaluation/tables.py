@@ -63,9 +63,9 @@ def measured(runs: Iterable[dict[str, Any]] | None = None, whole: bool = True) -
 
 
 def _is_whole(run: dict[str, Any]) -> bool:
-    """Check that a run is of a known pair, with all words and the whole objective."""
+    """Check that a run is of a known pair or one's own, with all words and the whole objective."""
     cut = "max_vocab=" in run["name"] or "ablate=" in run["name"]
-    return run["pair"] in KNOWN and not cut
+    return (run["pair"] in KNOWN or run["vectors"] == "own") and not cut
 
 
 def _rows(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,7 +73,8 @@ def _rows(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     facts = {key: run[key] for key in ("pair", "name", "vectors", "torch", "date")}
     for direction, by_metric in run["results"].items():
         muse = MUSE_SPLITS["test"] in run["lexicons"][direction]
-        facts |= {"direction": direction, "lexicons": "muse" if muse else "bundled"}
+        source = run.get("lexicon_source", "muse" if muse else "bundled")
+        facts |= {"direction": direction, "lexicons": source}
         for metric, r in by_metric.items():
             shares = {k: r[k] for k in ("p@1", "copy", "coverage")}
             shares |= {"low": r["ci95"][0], "high": r["ci95"][1]}
@@ -107,6 +108,7 @@ def registry_table(figures: pd.DataFrame, solvers: list[str]) -> pd.DataFrame:
         for solver in solvers
         for metric in ("csls", "csls-d")
     ]
+    figures = figures[(figures[DATA] != "own").all(axis=1)]
     base = figures["name"].str.split(",").str[0]
     found = figures[figures["pair"].isin(REGISTRY_PAIRS) & base.isin([*solvers, *MATCHING])]
     others = found.loc[~found["name"].isin(solvers), KEYS]
@@ -126,6 +128,7 @@ def beside_paper(number: int, figures: pd.DataFrame, solver: str = "em") -> pd.D
         A row per row of the paper, direction and data: the ``paper``'s number, ours, their
         ``difference``, and ``state``: measured, or the command that is missing.
     """
+    figures = figures[(figures[DATA] != "own").all(axis=1)]
     names = OURS | dict.fromkeys(DEMA, solver)
     paper = paper_table(number).query("system in @names")
     back = paper["direction"].map(reverse_pair)

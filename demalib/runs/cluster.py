@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tqdm import tqdm
 
 from demalib.errors import DataError
+from demalib.progress import progress
 from demalib.runs.notebooks import NotebookError, Ready, Todo, execute, say
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def on_dask(notebook: Path, todo: Todo, scheduler: str, workers: int = 0) -> Rea
     if not todo:
         return
     source = notebook.read_bytes()
-    with connect(scheduler, workers) as client, tqdm(total=len(todo), disable=None) as bar:
+    with connect(scheduler, workers) as client, progress(total=len(todo)) as bar:
         count = len(client.scheduler_info(n_workers=-1)["workers"])
         waits = "" if count else ", waiting for the first"
         say(f"{count} workers{waits}; dashboard: {client.dashboard_link}")

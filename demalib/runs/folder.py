@@ -39,7 +39,7 @@ def project_root(start: Path | None = None) -> Path:
             return folder
     raise DataError(
         f"{start}: not inside a checkout of demalib (no notebooks/jupytext.toml above); "
-        "change into one first"
+        "clone the project and change into it, or name a folder for results with DEMALIB_RESULTS"
     )
 
 
@@ -83,9 +83,15 @@ def _queries(judged: Judged) -> pd.DataFrame:
     return pd.concat(parts)[["direction", "retrieval", "query", "position"]]
 
 
-def read_queries(config: Config, direction: str, retrieval: str = "csls") -> pd.DataFrame:
-    """Read the queries of a finished run: ``query``, and ``position`` of the best gold word."""
-    path = run_dir(config) / "queries.csv"
+def read_queries(run: Config | Path, direction: str, retrieval: str = "csls") -> pd.DataFrame:
+    """Read the queries of a finished run: ``query``, and ``position`` of the best gold word.
+
+    Args:
+        run: Its settings, or its folder.
+        direction: Such as ``en-fr``.
+        retrieval: A metric of the run.
+    """
+    path = (run_dir(run) if isinstance(run, Config) else run) / "queries.csv"
     if not path.is_file():
         raise DataError(f"{display_path(path)}: no such file; run it again")
     columns = {"direction": str, "retrieval": str, "query": str, "position": int}

@@ -31,6 +31,17 @@ Todo = dict[Path, dict[str, Any]]  # parameters of runs, by folder
 Ready = Generator[tuple[Path, float, Callable[[Path], None]], None, None]
 
 
+def _papermill() -> Any:
+    """Import papermill, which loads Jupyter; other functions do not need it."""
+    try:
+        import papermill
+    except ImportError as error:
+        raise DataError(
+            f"notebooks need Jupyter and papermill ({error}); run: pip install 'demalib[notebooks]'"
+        ) from error
+    return papermill
+
+
 def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[str, Any]:
     """Collect all parameters of a run: the notebook's defaults, and those given.
 
@@ -38,10 +49,12 @@ def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[st
         DataError: The notebook is missing, or does not declare a given parameter; papermill
             itself would only warn, and run with the default.
     """
-    import papermill  # loads Jupyter, which other functions do not need
-
     if not Path(notebook).is_file():
-        raise DataError(f"{notebook}: no such notebook")
+        raise DataError(
+            f"{notebook}: no such notebook; those of the project are in its checkout, not in the "
+            "package: clone the project and run this there"
+        )
+    papermill = _papermill()
     declared = papermill.inspect_notebook(str(notebook))
     if unknown := sorted(set(params) - set(declared)):
         raise DataError(
@@ -73,7 +86,7 @@ def execute(notebook: Path, out: Path, params: dict[str, Any], scratch: Path | N
         NotebookError: A cell or the kernel failed; the message has the error's last line and the
             path of the executed notebook.
     """
-    import papermill
+    papermill = _papermill()
     from nbclient.exceptions import DeadKernelError
     from traitlets.config import Config as TraitConfig
 
@@ -169,6 +182,7 @@ def sweep(
         further seeds of a solver without random numbers), ``seconds`` and ``detail`` (its folder
         or what went wrong).
     """
+    notebook_parameters(notebook, {})  # a missing notebook or papermill is told once
     notebook = Path(notebook).resolve()
     jobs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     rows: dict[int, dict[str, Any]] = {}

@@ -87,3 +87,13 @@ def test_a_web_page_is_no_vector_file(tmp_path, name):
     (tmp_path / name).write_text("<html><body>404</body></html>")
     with pytest.raises(DataError, match=name):
         joined(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["en.model", "en.bin", "en.kv", "en.vec"])
+def test_a_pickle_is_not_opened_and_the_remedy_is_told(tmp_path, name):
+    models = pytest.importorskip("gensim.models")
+    vectors = models.KeyedVectors(2)
+    vectors.add_vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    vectors.save(str(tmp_path / name))
+    with pytest.raises(DataError, match=f"{name}: this is a Python pickle.*save_word2vec_format"):
+        joined(tmp_path / name)

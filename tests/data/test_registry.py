@@ -17,7 +17,7 @@ from demalib.errors import DataError
     ("lang", "words", "first"),
     [
         ("en", 26_423, ["in", "for", "that"]),
-        ("fr", 17_104, ["de", "</s>", "la"]),
+        ("fr", 17_103, ["de", "la", "et"]),
         ("ja", 19_569, ["の", "て", "に"]),
         ("ru", 50_000, ["в", "и", "на"]),
     ],

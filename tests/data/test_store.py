@@ -8,7 +8,7 @@ import pytest
 
 from demalib.data import store
 from demalib.data.files import cache_dir
-from demalib.data.store import load_embedding, read_vectors, save_embedding
+from demalib.data.store import guess_lang, load_embedding, read_vectors, save_embedding
 from demalib.embedding import Policy
 from demalib.errors import DataError
 
@@ -126,3 +126,28 @@ def test_everything_survives_npz(path, tmp_path):
     np.testing.assert_array_equal(got.vectors, emb.vectors)
     np.testing.assert_array_equal(got.normalisation.means[0], emb.normalisation.means[0])
     assert got.normalisation.steps == ("unit", "center", "unit")
+
+
+@pytest.mark.parametrize(
+    "name, lang",
+    [
+        ("wiki.en.vec", "en"),
+        ("wiki.ceb.vec", "ceb"),  # no code of two letters
+        ("wiki.zh_yue.vec", "zh_yue"),
+        ("wiki.multi.de.vec", "de"),  # MUSE's
+        ("cc.en.300.vec", "en"),
+        ("cc.de.300.bin", "de"),
+        ("cc.fr.300.vec.gz", "fr"),
+        ("en.aligned.npz", "en"),
+        ("vectors-es.txt", "es"),  # what MUSE exports
+        ("numberbatch-en-19.08.txt", "en"),
+        ("fi_cbow_300d.vec", "fi"),
+        ("GoogleNews-vectors-negative300.bin", "en"),
+        ("glove.840B.300d.txt", "en"),
+        ("crawl-300d-2M.vec", "en"),
+        ("mine.300.vec", "mine"),  # as it was
+        ("src.npz", "src"),
+    ],
+)
+def test_the_language_is_guessed_from_the_name(name, lang):
+    assert guess_lang(f"some/de.folder/{name}") == lang
