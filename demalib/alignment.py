@@ -67,7 +67,7 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
     mapping = load_mapping(folder / "mapping.safetensors")
     src, tgt = (load_embedding(folder / name) for name in FILES[:2])
     langs = (mapping.info["src"], mapping.info["tgt"])
-    if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
+    if (src.lang, tgt.lang) != langs or {src.dim, tgt.dim} != {len(mapping.W_xy)}:
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
     return mapping, make_pair(src, tgt, normalisation=())
 
@@ -86,8 +86,13 @@ def verdict_of(mapping: Mapping) -> Verdict | None:
 
 
 def findings(mapping: Mapping) -> dict[str, str]:
-    """Describe the hints that were used, the last step, and whether it worked, where known."""
-    out = {}
+    """Describe dimensions that differed, hints, the last step, and whether it worked, if known."""
+    out, d = {}, len(mapping.W_xy)
+    norms = {mapping.info["src"]: mapping.src_norm, mapping.info["tgt"]: mapping.tgt_norm}
+    larger = {lang: raw for lang, norm in norms.items() if (raw := norm.raw_dim(d)) != d}
+    if larger:
+        brought = (f"{lang} brought down from {raw} by PCA" for lang, raw in larger.items())
+        out["dimensions"] = f"{d} ({', '.join(brought)})"
     if "hints" in mapping.info:
         out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
         out["last step"] = mapping.info["last"]

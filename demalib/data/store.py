@@ -161,14 +161,17 @@ def save_embedding(path: str | Path, embedding: Embedding) -> None:
         lang=embedding.lang,
         report=dict(embedding.report),
         steps=list(norm.steps),
-        means=np.stack(norm.means) if norm.means else None,
+        **norm.arrays,
     )
 
 
 def load_embedding(path: str | Path) -> Embedding:
     """Read what :func:`save_embedding` wrote as ``.npz``, normalisation included."""
     data = load_npz(path)
-    norm = Normalisation(tuple(data.get("steps", ())), tuple(data.get("means", ())))
+    try:
+        norm = Normalisation.of(data.get("steps", []), data, data["vectors"].shape[1])
+    except Exception as error:  # a damaged file can hold almost anything
+        raise DataError(f"{path}: its parts do not match ({error}); write it again") from error
     return Embedding(
         data["words"],
         data["vectors"],

@@ -142,7 +142,7 @@ def npz() -> Parts:
         path = Path(folder) / "a.npz"
         more = {"lang": "en", "report": {"read": 6}, "steps": ["unit", "center", "unit"]}
         binary.write_npz(
-            path, WORDS, VECTORS, counts=np.arange(6, 0, -1), means=VECTORS[:1], **more
+            path, WORDS, VECTORS, counts=np.arange(6, 0, -1), mean_0=VECTORS[0], **more
         )
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
