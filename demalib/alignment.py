@@ -114,15 +114,16 @@ def translate(
     Args:
         mapping: The maps between the spaces.
         pair: The spaces.
-        words: One word or several; case and white space may differ from the vocabulary.
+        words: One word or several; case and white space may differ from the vocabulary. Unseen
+            words are translated if their side has sub-words.
         k: Translations per word.
         metric: ``nn``, ``isf``, ``csls`` or ``csls-d``.
         reverse: Translate target words into the source language.
 
     Returns:
-        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1,
-        the ``translation`` and its rank ``translation_rank``, the ``score`` under the metric, and
-        the ``cosine``.
+        ``len(words) * k`` rows, best first: the ``word`` as given, its frequency ``rank`` from 1
+        (missing if it is unseen), the ``translation`` and its rank ``translation_rank``, the
+        ``score`` under the metric, and the ``cosine``.
 
     Raises:
         DataError: A word is not in the vocabulary; the message suggests similar spellings.
@@ -131,6 +132,9 @@ def translate(
         raise DataError(f"k is the number of translations, at least 1; got {k}")
     words = [words] if isinstance(words, str) else list(words)
     src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
+    known, src = len(src), src.extend(words)
+    if len(src) > known:
+        pair = replace(pair, tgt=src) if reverse else replace(pair, src=src)
     found = {word: src.find(word) for word in words}
     if unknown := [word for word in words if found[word] is None]:
         raise DataError("; ".join(explain_unknown(word, src, tgt) for word in unknown))
@@ -144,7 +148,7 @@ def translate(
     return pd.DataFrame(
         {
             "word": np.repeat(words, k),
-            "rank": np.repeat(rows, k) + 1,
+            "rank": pd.array([r + 1 if r < known else None for r in rows], "Int64").repeat(k),
             "translation": [tgt.words[j] for j in columns.flatten().tolist()],
             "translation_rank": columns.flatten().cpu().numpy() + 1,
             "score": scores.flatten().cpu().numpy(),

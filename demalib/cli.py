@@ -21,7 +21,7 @@ from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
 from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
 from demalib.data.store import read_vectors
-from demalib.embedding import Policy, explain_unknown
+from demalib.embedding import CASES, Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
 from demalib.hints import parse_kinds
@@ -30,10 +30,12 @@ from demalib.retrieval import METRICS
 from demalib.runs import cluster, notebooks
 from demalib.solvers import SOLVERS, TABLED, get_solver
 
+FETCHED = ("en", "fr")  # the pair of "make run"
 SWEPT = ("identical", "procrustes", "em")
 STRICT = 3  # exit code of an alignment that did not work, with --strict
 EXAMPLES = {
-    "fetch": """demalib fetch                       download vectors of en, fr, ja and ru (170 MB)
+    "fetch": """demalib fetch                       download vectors of en and fr (74 MB)
+  demalib fetch en-glove fi           download other English vectors, and Finnish ones
   demalib fetch muse es               download the paper's Spanish vectors (several GB)""",
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
   demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict""",
@@ -91,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
         return sub
 
     sub = command("fetch", fetch, "Download vectors into the cache, once.")
-    langs = f"languages, of {' '.join(REGISTRY)} (default: all); "
+    langs = f"any of {' '.join(REGISTRY)} (default: {' '.join(FETCHED)}); "
     langs += "'muse LANG...' downloads the paper's fastText vectors instead"
     sub.add_argument("lang", nargs="*", metavar="LANG", help=langs)
 
@@ -114,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
         default=200_000,
         help="most frequent words kept per side; 0 keeps all (default: 200000)",
     )
-    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
+    sub.add_argument("--case", choices=CASES, default="lower")
     tokens = "keep words with a letter, or all"
     sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
 
@@ -175,13 +177,8 @@ def fetch(args: argparse.Namespace) -> None:
         for lang in args.lang[1:]:
             print(f"{lang}: {display_path(fetch_muse_vectors(lang))}")
         return
-    langs = args.lang or list(REGISTRY)
-    if unknown := [lang for lang in langs if lang not in REGISTRY]:
-        raise DataError(
-            f"no vectors for {', '.join(unknown)} in the registry; it has "
-            f"{', '.join(REGISTRY)}; try 'demalib fetch muse {unknown[0]}'"
-        )
-    fetch_wheels()
+    langs = args.lang or FETCHED
+    fetch_wheels(langs)
     for lang in langs:
         print(f"{load_vectors(lang).summary()} ({REGISTRY[lang].about})")
 

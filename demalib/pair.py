@@ -15,10 +15,11 @@ from torch.nn.functional import normalize
 from demalib.cognates import cognate_pairs
 from demalib.config import Config
 from demalib.device import get_device
-from demalib.embedding import NORMALISATION, Embedding, Normalisation
+from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.flow import Maps
 from demalib.hints import Hints, Lexicon, identical_pairs, parse_kinds
+from demalib.normalisation import NORMALISATION, Normalisation
 from demalib.retrieval import Retriever
 
 COGNATE_WORDS = 50_000  # most frequent words per side among which cognates are sought

@@ -13,7 +13,7 @@ from demalib.config import Config, preset
 from demalib.data.store import load_embedding, read_vectors, save_embedding
 from demalib.data.tensors import load_mapping, save_mapping
 from demalib.data.text import write_vec
-from demalib.embedding import Embedding, Normalisation, principal_axes
+from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.evaluation.benchmark import (
     Gold,
@@ -24,6 +24,7 @@ from demalib.evaluation.benchmark import (
     summarise,
 )
 from demalib.hints import Lexicon
+from demalib.normalisation import Normalisation
 from demalib.pair import make_pair
 from demalib.solvers import SOLVERS, align
 
@@ -37,17 +38,6 @@ def uneven(rng, shared=100):
     noise = 0.1 * rng.standard_normal((len(src), 8))
     wide = (np.hstack([src.vectors, noise]) @ turn).astype(np.float32)
     return replace(src, vectors=wide), tgt
-
-
-def test_axes_are_orthonormal_and_keep_the_most(rng):
-    vectors = (rng.standard_normal((25_000, 6)) * [1, 5, 2, 4, 0.1, 3]).astype(np.float32)
-    axes = principal_axes(vectors, 3)
-    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-6)
-    np.testing.assert_allclose(np.abs(axes[[1, 3, 5]]), np.eye(3), atol=0.1)
-    assert (axes[[1, 3, 5], [0, 1, 2]] > 0).all()
-    np.testing.assert_array_equal(principal_axes(vectors.copy(), 3), axes)
-    with pytest.raises(DataError, match="6 dimensions cannot be brought down to 7"):
-        principal_axes(vectors, 7)
 
 
 @pytest.mark.parametrize("swap", [False, True])

@@ -20,8 +20,9 @@ import numpy as np
 from demalib.data.binary import check_file, load_npz, read_blocks, write_npz
 from demalib.data.files import build_folder, cache_dir, digest, path_lock, write_json
 from demalib.data.text import Block, write_vec
-from demalib.embedding import Embedding, Normalisation, Policy
+from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
+from demalib.normalisation import Normalisation
 
 PARSER_VERSION = 1  # increase it when a reader or the policy changes its output
 

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from demalib.data.files import atomic_write, display_path, plain_name
-from demalib.embedding import Normalisation
 from demalib.errors import DataError
+from demalib.normalisation import Normalisation
 from demalib.pair import Mapping
 
 MAPS = ("W_xy", "W_yx", "P_y", "P_x")
