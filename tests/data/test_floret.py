@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from chaos.samples import VECTORS, WORDS, floret, zipped
 
+from demalib.alignment import translate
+from demalib.config import preset
 from demalib.data.floret import Floret, FloretWheel, murmur3, read_floret
+from demalib.data.registry import load_vectors
 from demalib.data.wheels import read_wheel
-from demalib.embedding import Embedding
+from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
+from demalib.evaluation.benchmark import load_pair
 from demalib.pair import make_pair
+from demalib.solvers import align
 
 
 @pytest.fixture
@@ -70,3 +75,15 @@ def test_a_table_that_is_gone_or_damaged_is_told(path):
     path.write_bytes(zipped(parts))
     with pytest.raises(DataError, match="not a floret table"):
         FloretWheel(path).vectors_of(["a"])
+
+
+@pytest.mark.heavy
+def test_a_finnish_word_outside_every_list_is_translated(real_cache):
+    """At this football team of ours, too: one of thousands of forms of a word."""
+    config = preset("en-fi", solver="procrustes", max_vocab=8000)
+    pair = load_pair(config)
+    word = "jalkapallojoukkueellammekin"
+    assert not pair.tgt.knows(word) and not load_vectors("fi", Policy(max_vocab=50_000)).knows(word)
+    table = translate(align(pair, config), pair, word, k=5, reverse=True)
+    assert {"football", "soccer", "team", "teams"} & set(table["translation"])
+    assert table["rank"].isna().all()
