@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 .PHONY: run test chaos lint lab app bench setup clean
 
 run: $(READY)          ## align English and French, print the table
-	@$(BIN)/demalib fetch
+	@$(BIN)/demalib fetch en fr
 	@$(BIN)/demalib run notebooks/02_train.ipynb -p pair en-fr -p max_vocab 0
 
 test: lint             ## everything: lint, unit tests, examples in docstrings, notebooks

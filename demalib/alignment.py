@@ -76,7 +76,7 @@ def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:
         for name, path in zip(FILES[:2], paths, strict=True)
     )
     langs = (mapping.info["src"], mapping.info["tgt"])
-    if (src.lang, tgt.lang) != langs or src.dim != len(mapping.W_xy):
+    if (src.lang, tgt.lang) != langs or {src.dim, tgt.dim} != {len(mapping.W_xy)}:
         raise DataError(f"{folder}: files of two alignments are mixed; run 'demalib align' again")
     keep = Policy("keep", "all")
     train = read_lexicon(folder / TRAIN, keep) if (folder / TRAIN).is_file() else None
@@ -113,13 +113,18 @@ def verdict_of(mapping: Mapping) -> Verdict | None:
 
 
 def findings(mapping: Mapping) -> dict[str, str]:
-    """Describe the lexicon and the hints that were used, the last step, and whether it worked, where known."""
-    out = {}
+    """Describe the lexicon, dimensions that differed, hints, the last step, and the verdict."""
+    out, d = {}, len(mapping.W_xy)
     if "lexicon" in mapping.info:
         lexicon = mapping.info["lexicon"]
         out["lexicon"] = "{name}, {found:,} of {pairs:,} pairs in both vocabularies".format(
             **lexicon
         )
+    norms = {mapping.info["src"]: mapping.src_norm, mapping.info["tgt"]: mapping.tgt_norm}
+    larger = {lang: raw for lang, norm in norms.items() if (raw := norm.raw_dim(d)) != d}
+    if larger:
+        brought = (f"{lang} brought down from {raw} by PCA" for lang, raw in larger.items())
+        out["dimensions"] = f"{d} ({', '.join(brought)})"
     if "hints" in mapping.info:
         out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
         out["last step"] = mapping.info["last"]

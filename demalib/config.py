@@ -11,7 +11,14 @@ from demalib.errors import DataError
 from demalib.gradient import Settings
 from demalib.procrustes import MODES
 
-REGISTRY_PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
+REGISTRY_PAIRS = (
+    *("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru"),
+    *(
+        "en-fi",
+        "en-tr",
+        "en-zh",
+    ),  # Finnish of any word, Turkish of 128 and Chinese of 200 dimensions
+)
 PAPER_LANGS = ("es", "de", "fr", "ru", "zh", "ja", "et", "fi", "el", "hu", "pl", "tr", "it", "fa")
 PAPER_PAIRS = tuple(f"en-{lang}" for lang in PAPER_LANGS)
 
@@ -27,6 +34,7 @@ class Config:
         recipe: Set of hyper-parameters: ``laptop``, ``paper``, ``script`` or ``fixed``.
         vectors: ``registry`` (wheels of the package registry), ``muse`` (the paper's), ``own`` (the
             folder ``$DEMALIB_DATA``) or ``files`` (those of ``demalib align``).
+        english: The registry's English vectors: empty (GoogleNews), ``glove`` or ``spacy``.
         lexicons: Train and test dictionaries: ``bundled``, ``muse`` (the paper's) or ``own``.
         max_vocab: Words kept per side; 0 means the default of the language.
         exclude_test: Leave pairs of the test lexicons out of the hints.
@@ -51,6 +59,7 @@ class Config:
     seed: int = 0
     recipe: str = "laptop"
     vectors: str = "registry"
+    english: str = ""
     lexicons: str = "bundled"
     max_vocab: int = 0
     exclude_test: bool = True

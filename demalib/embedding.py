@@ -1,4 +1,4 @@
-"""Word vectors of one language: the clean-up of words, the normalisation of spaces."""
+"""Word vectors of one language, and the clean-up of its words."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from demalib.errors import DataError
+from demalib.normalisation import NORMALISATION, Normalisation, principal_axes, run_steps
 
-NORMALISATION = ("unit", "center", "unit")  # Section 5.2, after Artetxe et al. (2018)
 MARKERS = frozenset(("</s>", "<s>", "<unk>", "<pad>"))  # in some vocabularies, but no words
+CASES = ("lower", "turkish", "keep")
 NEAR = 3  # similar spellings that are suggested for an unknown word
 
 
@@ -29,7 +30,8 @@ class Policy:
     - White space around a word is removed; a word of white space only, such as a no-break
       space, is dropped (``blank``); white space inside becomes ``_`` (``phrases``), as in
       word2vec, so that every ``.vec`` reader can read what we write.
-    - ``case="lower"`` converts to lower case; ``"keep"`` does not.
+    - ``case="lower"`` converts to lower case; ``"turkish"`` does so as Turkish does, with ı for I
+      and i for İ; ``"keep"`` does not.
     - ``tokens="letters"`` drops words without any letter (``no_letter``); ``"all"`` keeps them.
     - Of equal words the first, the most frequent, is kept (``duplicates``).
     - Of the remaining words, the first ``max_vocab`` are kept; 0 keeps all.
@@ -40,9 +42,9 @@ class Policy:
     max_vocab: int = 0
 
     def __post_init__(self) -> None:
-        if self.case not in ("lower", "keep") or self.tokens not in ("letters", "all"):
+        if self.case not in CASES or self.tokens not in ("letters", "all"):
             raise DataError(
-                f"policy: case is 'lower' or 'keep', tokens 'letters' or 'all'; "
+                f"policy: case is 'lower', 'turkish' or 'keep', tokens 'letters' or 'all'; "
                 f"got {self.case!r}, {self.tokens!r}"
             )
         if self.max_vocab < 0:
@@ -63,22 +65,7 @@ class Policy:
         if word and self.tokens == "letters" and not any(map(str.isalpha, word)):
             report["no_letter"] += 1
             return ""
-        return word.lower() if self.case == "lower" else word
-
-
-@dataclass(frozen=True)
-class Normalisation:
-    """The normalisation steps of a space, with the mean of each ``center`` step, (d,) float32.
-
-    It is stored, so that new words can be treated exactly as the training words.
-    """
-
-    steps: tuple[str, ...] = ()
-    means: tuple[np.ndarray, ...] = ()
-
-    def apply(self, vectors: np.ndarray) -> np.ndarray:
-        """Normalise new vectors (n, d) with the means of the training words."""
-        return _run_steps(vectors, self.steps, list(self.means))[0]
+        return word if self.case == "keep" else lower(word, self.case == "turkish")
 
 
 class Subwords(Protocol):
@@ -145,7 +132,8 @@ class Embedding:
 
     def find(self, word: str) -> int | None:
         """Find the row of a word by the first known one of its :func:`spellings`; else None."""
-        return next((self.index[s] for s in spellings(word) if s in self.index), None)
+        forms = spellings(word, self.lang == "tr")
+        return next((self.index[s] for s in forms if s in self.index), None)
 
     def knows(self, word: str) -> bool:
         """Say whether a word is in the vocabulary, in some spelling."""
@@ -171,11 +159,11 @@ class Embedding:
         new = [word for word in dict.fromkeys(new) if word]
         if self.subwords is None or not new:
             return self
-        raw = self.subwords.vectors_of(new)
-        if raw.shape != (len(new), self.dim):
+        raw, dim = self.subwords.vectors_of(new), self.normalisation.raw_dim(self.dim)
+        if raw.shape != (len(new), dim):
             raise DataError(
                 f"{self.subwords.path}: its vectors have {raw.shape[-1]} dimensions, those of "
-                f"{self.lang} {self.dim}; is it the file that was aligned?"
+                f"{self.lang} {dim}; is it the file that was aligned?"
             )
         made = np.flatnonzero(raw.any(axis=1))
         vectors = np.concatenate([self.vectors, self.normalisation.apply(raw[made])])
@@ -187,9 +175,21 @@ class Embedding:
 
     def normalise(self, steps: tuple[str, ...] = NORMALISATION) -> Embedding:
         """Apply ``unit`` and ``center`` steps; the paper has unit, center, unit."""
-        vectors, means = _run_steps(self.vectors, tuple(steps), [])
+        vectors, means = run_steps(self.vectors, tuple(steps))
         done = self.normalisation
-        norm = Normalisation(done.steps + tuple(steps), done.means + tuple(means))
+        norm = Normalisation(done.steps + tuple(steps), done.means + tuple(means), done.axes)
+        return replace(self, vectors=vectors, normalisation=norm)
+
+    def reduce(self, dim: int) -> Embedding:
+        """Project onto the first ``dim`` principal axes of these words: a ``pca`` step.
+
+        If the last step before was ``unit``, vectors get unit length again.
+        """
+        done = self.normalisation
+        axes = principal_axes(self.vectors, dim)
+        steps = ("pca", "unit") if done.steps[-1:] == ("unit",) else ("pca",)
+        vectors, _ = run_steps(self.vectors, steps, axes=(axes,))
+        norm = Normalisation(done.steps + steps, done.means, (*done.axes, axes))
         return replace(self, vectors=vectors, normalisation=norm)
 
     def summary(self) -> str:
@@ -204,39 +204,32 @@ class Embedding:
         return f"{self.lang}: {len(self):,} of {read:,} words read, d = {self.dim}{tail}"
 
 
-def spellings(word: str) -> list[str]:
+def lower(word: str, turkish: bool = False) -> str:
+    """Convert to lower case; the Turkish I and İ, two letters, become ı and i.
+
+    Example:
+        >>> lower("ISI"), lower("ISI", turkish=True), lower("İZMİR", turkish=True)
+        ('isi', 'ısı', 'izmir')
+    """
+    if turkish:
+        word = word.replace("İ", "i").replace("I\u0307", "i").replace("I", "ı")
+    return word.lower()
+
+
+def spellings(word: str, turkish: bool = False) -> list[str]:
     """List how a vocabulary may spell a typed word: as is, composed (NFC), joined, in lower case.
 
     White space inside becomes ``_``, as in :class:`Policy`.
     """
     forms = [word, unicodedata.normalize("NFC", word)]
     joined = ["_".join(form.split()) for form in forms]
-    return [*forms, *joined, *(form.lower() for form in joined)]
+    return [*forms, *joined, *(lower(form, turkish) for form in joined)]
 
 
 def explain_unknown(word: str, side: Embedding, other: Embedding) -> str:
     """Explain in one line that a word is unknown: suggest spellings, or the other direction."""
-    near = difflib.get_close_matches(spellings(word)[-1], side.words, NEAR)
+    near = difflib.get_close_matches(spellings(word, side.lang == "tr")[-1], side.words, NEAR)
     tail = f"similar spellings: {', '.join(near)}" if near else "no similar spelling"
     if other.find(word) is not None:
         tail = f"it is a word of {other.lang}: translate in the other direction; {tail}"
     return f"{word!r} is not among the {len(side):,} words of {side.lang}; {tail}"
-
-
-def _run_steps(
-    vectors: np.ndarray, steps: tuple[str, ...], means: list[np.ndarray]
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Run the steps on a copy; compute the mean of a ``center`` step if none is given."""
-    out = np.array(vectors, dtype=np.float32)
-    given, used = list(means), []
-    for step in steps:
-        if step == "unit":
-            norms = np.sqrt(np.einsum("nd,nd->n", out, out))  # no (n, d) temporary
-            out /= np.maximum(norms, 1e-12)[:, None]  # a zero vector stays zero
-        elif step == "center":
-            mean = given.pop(0) if given else out.mean(axis=0, dtype=np.float64)
-            used.append(np.asarray(mean, dtype=np.float32))
-            out -= used[-1]
-        else:
-            raise DataError(f"normalisation: unknown step {step!r}; use 'unit' and 'center'")
-    return out, used

@@ -15,10 +15,11 @@ from torch.nn.functional import normalize
 from demalib.cognates import cognate_pairs
 from demalib.config import Config
 from demalib.device import get_device
-from demalib.embedding import NORMALISATION, Embedding, Normalisation
+from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.flow import Maps
 from demalib.hints import Hints, Lexicon, identical_pairs, parse_kinds
+from demalib.normalisation import NORMALISATION, Normalisation
 from demalib.retrieval import Retriever
 
 COGNATE_WORDS = 50_000  # most frequent words per side among which cognates are sought
@@ -143,9 +144,15 @@ def make_pair(
 ) -> Pair:
     """Normalise both sides and gather the hints.
 
+    If the sides have different dimensions, say 300 and 128, the larger one is brought down to the
+    smaller dimension after its normalisation, by projection onto the principal axes of its own
+    words (PCA), and gets unit length again. The projection is a step of that side's normalisation
+    record, so whatever takes raw vectors, such as :meth:`Mapping.transform`, takes them in their
+    original dimension; the maps, and what is exported, have the smaller one.
+
     Args:
         src: Source words, as read.
-        tgt: Target words, as read; the same dimension.
+        tgt: Target words, as read; may have another dimension.
         train: A lexicon for supervised solvers.
         train_back: The lexicon of the other direction; ``train`` reversed if left out.
         exclude: A test lexicon, whose pairs are no hints.
@@ -157,17 +164,14 @@ def make_pair(
         >>> make_pair(english, french).identical.tolist()
         [[0, 1]]
     """
-    if src.dim != tgt.dim:
-        raise DataError(
-            f"{src.lang} has {src.dim} dimensions, {tgt.lang} has {tgt.dim}; "
-            "both sides need the same, train or choose other vectors"
-        )
     identical = identical_pairs(src, tgt, exclude=exclude)
     rows = back = None
     if train is not None:
         rows = train.rows(src, tgt)
         back = (train_back or train.reverse()).rows(tgt, src)
     src, tgt = (side.normalise(normalisation) for side in (src, tgt))
+    dim = min(src.dim, tgt.dim)
+    src, tgt = (side if side.dim == dim else side.reduce(dim) for side in (src, tgt))
     return Pair(src, tgt, identical, rows, back, exclude)
 
 
@@ -250,32 +254,30 @@ class Mapping:
         return Config.from_dict(self.info["config"])
 
     def transform(self, vectors: np.ndarray, reverse: bool = False) -> np.ndarray:
-        """Map new raw vectors, (n, d), into the other space as unit vectors, (n, d).
+        """Map new raw vectors, (n, D), into the other space as unit vectors, (n, d).
 
-        They are normalised with the means of the training words first, so words that were
-        not in the vocabulary, or fastText vectors of unseen words, land where they belong.
+        They are normalised with the means of the training words first, and brought down to d
+        dimensions if the training words were, so words that were not in the vocabulary, or
+        fastText vectors of unseen words, land where they belong.
         """
         norm, W = (self.tgt_norm, self.W_yx) if reverse else (self.src_norm, self.W_xy)
         vectors = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-        if vectors.shape[1] != len(W):
+        if vectors.shape[1] != (dim := norm.raw_dim(len(W))):
             raise DataError(
-                f"transform: the map has {len(W)} dimensions, the vectors {vectors.shape[1]}"
+                f"transform: the map takes {dim} dimensions, the vectors {vectors.shape[1]}"
             )
         return normalize(torch.from_numpy(norm.apply(vectors)) @ W, dim=1).numpy()
 
     def check(self) -> None:
         """Raise a ValueError unless maps, means and settings fit together."""
-        d, sides = len(self.W_xy), (self.src_norm, self.tgt_norm)
+        d = len(self.W_xy)
         maps = [W for W in (self.W_xy, self.W_yx, self.P_y, self.P_x) if W is not None]
-        means = [torch.from_numpy(mean) for norm in sides for mean in norm.means]
-        if any(W.shape != (d, d) for W in maps) or any(mean.shape != (d,) for mean in means):
+        if any(W.shape != (d, d) for W in maps):
             raise ValueError("its maps and means are not of one dimension")
-        if not d or not all(W.is_floating_point() and W.isfinite().all() for W in maps + means):
+        if not d or not all(W.is_floating_point() and W.isfinite().all() for W in maps):
             raise ValueError("its maps contain NaN or infinity, or nothing")
-        for norm in sides:
-            norm.apply(np.zeros((1, d), dtype=np.float32))
-            if norm.steps.count("center") != len(norm.means):
-                raise ValueError("a mean is missing")
+        for norm in (self.src_norm, self.tgt_norm):
+            norm.check(d)
         self.config.to_dict()
 
 

@@ -32,11 +32,11 @@ from demalib.baselines import (
 from demalib.baselines.shared import Sizes
 from demalib.config import Config
 from demalib.device import make_generator
-from demalib.embedding import NORMALISATION
 from demalib.errors import DataError
 from demalib.flow import Watch
 from demalib.gradient import Checkpoint, Score
 from demalib.mixture import WordMixture
+from demalib.normalisation import NORMALISATION
 from demalib.pair import Mapping, Pair
 from demalib.plugins import find_plugin
 from demalib.procrustes import dictionary_cosine

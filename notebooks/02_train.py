@@ -35,6 +35,7 @@ exclude_test = ""  # True leaves test pairs out of the hints; the recipe decides
 hints = ""  # what em starts from, identical, numerals, cognates; all of them if empty
 last = ""  # how em ends, such as symmetric or free; held-out hints choose if empty
 vectors = ""  # registry, or muse for the paper's; those of the pair's preset if empty
+english = ""  # other English vectors of the registry, glove or spacy; GoogleNews if empty
 lexicons = ""  # dictionaries, bundled or muse, likewise
 matmul_dtype = "float32"  # of the loop's large products, or bfloat16, faster on a GPU
 folder = ""  # where this run is saved, its own folder in results if empty
@@ -55,8 +56,8 @@ plots.style()
 # %%
 config = demalib.preset(
     pair, recipe, solver=solver, seed=seed, ablate=ablate, max_vocab=max_vocab,
-    exclude_test=exclude_test, hints=hints, last=last, vectors=vectors, lexicons=lexicons,
-    matmul_dtype=matmul_dtype,
+    exclude_test=exclude_test, hints=hints, last=last, vectors=vectors, english=english,
+    lexicons=lexicons, matmul_dtype=matmul_dtype,
 )  # fmt: skip
 config
 

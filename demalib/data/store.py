@@ -22,8 +22,9 @@ from demalib.data.binary import check_file, load_npz, read_blocks, write_npz
 from demalib.data.files import build_folder, cache_dir, digest, path_lock, write_json
 from demalib.data.subwords import open_subwords
 from demalib.data.text import Block, write_vec
-from demalib.embedding import Embedding, Normalisation, Policy
+from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
+from demalib.normalisation import Normalisation
 
 PARSER_VERSION = 2  # increase it when a reader or the policy changes its output
 CODES = (  # ISO 639-1
@@ -198,14 +199,17 @@ def save_embedding(path: str | Path, embedding: Embedding) -> None:
         lang=embedding.lang,
         report=dict(embedding.report),
         steps=list(norm.steps),
-        means=np.stack(norm.means) if norm.means else None,
+        **norm.arrays,
     )
 
 
 def load_embedding(path: str | Path) -> Embedding:
     """Read what :func:`save_embedding` wrote as ``.npz``, normalisation included."""
     data = load_npz(path)
-    norm = Normalisation(tuple(data.get("steps", ())), tuple(data.get("means", ())))
+    try:
+        norm = Normalisation.of(data.get("steps", []), data, data["vectors"].shape[1])
+    except Exception as error:  # a damaged file can hold almost anything
+        raise DataError(f"{path}: its parts do not match ({error}); write it again") from error
     return Embedding(
         data["words"],
         data["vectors"],

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from demalib.data.binary import FastTextModel, is_fasttext, scan_fasttext
+from demalib.data.floret import FloretWheel
 from demalib.embedding import Subwords
 from demalib.errors import DataError
 
@@ -90,5 +91,7 @@ def fnv(gram: bytes) -> int:
 def open_subwords(path: str | Path) -> Subwords | None:
     """Return what makes vectors of unseen words from a file; None if it has no sub-words."""
     path = Path(path)
+    if path.suffix == ".whl":
+        return FloretWheel(path.resolve())
     known = path.suffix == ".bin" and (not path.is_file() or is_fasttext(path))
     return FastTextBin(path.resolve()) if known else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from demalib.data.files import atomic_write, display_path, plain_name
-from demalib.embedding import Normalisation
 from demalib.errors import DataError
+from demalib.normalisation import Normalisation
 from demalib.pair import Mapping
 
 MAPS = ("W_xy", "W_yx", "P_y", "P_x")
+ARRAY = re.compile(r"(src|tgt)_(mean|axes)_\d+$")  # of a side's normalisation
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
@@ -43,8 +45,8 @@ def save_mapping(path: str | Path, mapping: Mapping) -> None:
     steps = {}
     for side, norm in (("src", mapping.src_norm), ("tgt", mapping.tgt_norm)):
         steps[side] = list(norm.steps)
-        for i, mean in enumerate(norm.means):
-            tensors[f"{side}_mean_{i}"] = torch.from_numpy(np.array(mean))
+        for name, table in norm.arrays.items():
+            tensors[f"{side}_{name}"] = torch.from_numpy(np.array(table))
     write_tensors(path, tensors, {"info": json.dumps(mapping.info), "steps": json.dumps(steps)})
 
 
@@ -55,7 +57,7 @@ def load_mapping(path: str | Path) -> Mapping:
     try:
         tensors, texts = read_tensors(path)
         meta = {name: json.loads(text) for name, text in texts.items()}
-        if unknown := [name for name in tensors if name not in MAPS and "_mean_" not in name]:
+        if unknown := [name for name in tensors if name not in MAPS and not ARRAY.match(name)]:
             raise ValueError(f"unknown tensor {', '.join(unknown)}")
         mapping = Mapping(
             tensors["W_xy"],
@@ -77,5 +79,6 @@ def load_mapping(path: str | Path) -> Mapping:
 
 
 def _normalisation(side: str, steps: list[str], tensors: dict[str, Tensor]) -> Normalisation:
-    names = sorted(name for name in tensors if name.startswith(f"{side}_mean_"))
-    return Normalisation(tuple(steps), tuple(tensors[name].numpy() for name in names))
+    start = f"{side}_"
+    arrays = {n.removeprefix(start): t.numpy() for n, t in tensors.items() if n.startswith(start)}
+    return Normalisation.of(steps, arrays, len(tensors["W_xy"]))

@@ -53,7 +53,7 @@ def read_vec(path: str | Path) -> Iterator[Block]:
     opened = gzip.open(path, "rb") if _is_gzip(path) else open(path, "rb")  # noqa: SIM115
     try:
         with opened as file:
-            yield from _parse_vec(file, path)
+            yield from parse_vec(file, path)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"{path}: the gzip data is cut off or damaged ({error}); download it again"
@@ -65,7 +65,8 @@ def _is_gzip(path: Path) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def _parse_vec(file: io.BufferedIOBase, path: Path) -> Iterator[Block]:
+def parse_vec(file: io.BufferedIOBase, path: Path) -> Iterator[Block]:
+    """Read the ``.vec`` text of an open file; ``path`` is for messages."""
     first = file.readline(MAX_LINE)
     refuse_markup(first, path)
     count, dim = read_header(first, path)

