@@ -85,7 +85,7 @@ def align_many(
     """Align two or more languages in one space.
 
     Args:
-        sides: Words of each language as read, all of the same dimension.
+        sides: Words of each language as read; larger dimensions are brought down by PCA.
         config: ``hints``, ``last``, ``tau`` and ``knn``; the usual ones if left out.
         hub: The language that all others are aligned with first; the one with most hints if empty.
         lexicons: Dictionaries that are believed, by source and target language.
@@ -104,6 +104,8 @@ def align_many(
         )
     config = config or Config("-".join(langs[:2]), vectors="files")
     sides = [side.normalise(NORMALISATION) for side in sides]
+    smallest = min(side.dim for side in sides)
+    sides = [side if side.dim == smallest else side.reduce(smallest) for side in sides]
     pairs: dict[Link, Pair] = {}
     for a, b in combinations(range(len(sides)), 2):
         known, test = (_of_pair(some, langs[a], langs[b]) for some in (lexicons, exclude))

@@ -22,11 +22,14 @@ from demalib.config import Config
 from demalib.data.files import claim_folder, display_path
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import read_vectors
+from demalib.errors import DataError
 from demalib.evaluation.drift import changed_words
 from demalib.hints import parse_kinds
+from demalib.many import align_many
 from demalib.pair import Mapping, Pair, make_pair
 from demalib.plugins import use_working_folder
 from demalib.solvers import SOLVERS, get_solver
+from demalib.spaces import describe_space, is_space, save_space
 
 FREQUENT, SHOWN = 10_000, 10  # of so many frequent words, so many that have moved most
 STRICT = 3  # exit code of an alignment that did not work, with --strict
@@ -34,17 +37,22 @@ EXAMPLES = {
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
   demalib align --src wiki.en.vec --tgt cc.de.300.vec --langs en de --out aligned
   demalib align --src old.vec --tgt new.vec --same-language --out aligned
-  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict""",
+  demalib align --src en.vec --tgt de.vec --out aligned --lexicon en-de.train.txt --strict
+  demalib align en.vec fr.vec ja.vec ru.vec --hub en --out together""",
 }
 
 
 def add(commands: Any) -> None:
     """Define the command and its options."""
-    text = "Align two vector files of your own."
+    text = "Align vector files of your own: two, or more in one space."
     sub = add_command(commands, "align", align, text, EXAMPLES["align"])
     source = "source vectors: .vec, .vec.gz, .bin, .npz; LANG=PATH names their language"
-    sub.add_argument("--src", required=True, action=Once, help=source)
-    sub.add_argument("--tgt", required=True, action=Once, help="target vectors")
+    more = "vectors of each language, instead of --src and --tgt"
+    sub.add_argument("files", nargs="*", metavar="FILE", help=more)
+    sub.add_argument("--src", action=Once, help=source)
+    sub.add_argument("--tgt", action=Once, help="target vectors")
+    hub = "with more than two files: the language that all others are aligned with first"
+    sub.add_argument("--hub", default="", metavar="LANG", help=f"{hub} (default: most hints)")
     add_langs(sub)
     sub.add_argument("--out", required=True, action=Once, help="folder for the result")
     usual = Config()
@@ -62,13 +70,18 @@ def add(commands: Any) -> None:
 
 
 def align(args: argparse.Namespace) -> int:
-    """Read two files, learn the map, write a folder with everything that later steps need."""
+    """Read the files, learn the maps, write a folder with everything that later steps need."""
+    if len(args.files) > 2:
+        return align_together(args)
+    choose_two(args)
     use_working_folder([args.solver])
     get_solver(args.solver)
     parse_kinds(args.hints)  # a mistake in it is told before files are read
     out = Path(args.out)
     with claim_folder(out):  # before the work, not after it
         replaced = (out / alignment.FILES[-1]).is_file()
+        if is_space(out):
+            raise DataError(f"{display_path(out)}: has a space of many languages; choose another")
         mapping, pair = learn(args)
         alignment.save_alignment(out, mapping, pair)
     tail = " (replaced the alignment that was there)" if replaced else ""
@@ -84,6 +97,50 @@ def align(args: argparse.Namespace) -> int:
         )
     verdict = alignment.verdict_of(mapping)
     return STRICT if args.strict and verdict and verdict.answer == "no" else 0
+
+
+def choose_two(args: argparse.Namespace) -> None:
+    """Take two files from --src and --tgt or from the list of files; refuse both."""
+    given = [path for path in (args.src, args.tgt) if path]
+    if len(given) + len(args.files) != 2 or len(given) == 1:
+        raise DataError("give two files: --src FILE --tgt FILE; or a list of two or more files")
+    if args.hub:
+        raise DataError("--hub is for more than two files")
+    if args.files:
+        args.src, args.tgt = args.files
+
+
+def align_together(args: argparse.Namespace) -> int:
+    """Align more than two files in one space."""
+    if args.src or args.tgt or args.lexicon or args.same_language or args.solver != "em":
+        raise DataError(
+            "more than two files are aligned by em, without --src, --tgt, --lexicon, --solver and "
+            "--same-language; in Python, demalib.align_many takes lexicons"
+        )
+    parse_kinds(args.hints)
+    files, out = named_files(args.files, args.langs), Path(args.out)
+    print(show_langs(files))
+    if args.hub and args.hub not in {file.lang for file in files}:
+        raise DataError(f"--hub {args.hub} is none of {', '.join(file.lang for file in files)}")
+    with claim_folder(out):
+        replaced = is_space(out)
+        if (out / alignment.FILES[-1]).is_file():
+            raise DataError(f"{display_path(out)}: has an alignment of two; choose another folder")
+        sides = [read_vectors(file.path, policy_of(args), file.lang) for file in files]
+        print(*(side.summary() for side in sides), sep="\n")
+        settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
+        config = Config("-".join(file.lang for file in files[:2]), seed=args.seed)
+        started = time.perf_counter()
+        space = align_many(sides, config.replace(**settings), args.hub)
+        space.info["policy"] = asdict(policy_of(args))
+        seconds = time.perf_counter() - started
+        save_space(out, space)
+    tail = " (replaced the space that was there)" if replaced else ""
+    print(f"aligned {len(files)} languages in {seconds:.1f} s: {display_path(out)}{tail}")
+    for name, fact in describe_space(space).items():
+        print(f"{name}: {fact}")
+    answers = [facts["verdict"]["answer"] for facts in space.info["pairs"].values()]
+    return STRICT if args.strict and "no" in answers else 0
 
 
 def learn(args: argparse.Namespace) -> tuple[Mapping, Pair]:

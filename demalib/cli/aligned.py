@@ -19,14 +19,17 @@ from demalib.embedding import Policy, explain_unknown
 from demalib.errors import DataError
 from demalib.evaluation import benchmark
 from demalib.export import FORMATS, export_alignment
+from demalib.many import Space
 from demalib.pair import Mapping, Pair
 from demalib.retrieval import METRICS
+from demalib.spaces import describe_space, export_space, is_space, load_space
 
 EXAMPLES = {
     "info": "demalib info aligned",
     "translate": """demalib translate aligned cat dog -k 3
   demalib translate aligned Katze --reverse --metric csls-d
-  demalib translate aligned --words words.txt --tsv""",
+  demalib translate aligned --words words.txt --tsv
+  demalib translate together --from ja --to ru 犬""",
     "evaluate": """demalib evaluate aligned --lexicon en-de.txt --json
   demalib evaluate --src en.aligned.vec --tgt de.aligned.vec --lexicon en-de.txt""",
     "export": """demalib export aligned --format word2vec
@@ -47,6 +50,11 @@ def add(commands: Any) -> None:
         files.add_argument("--tgt", action=Once, metavar="FILE", help="target vectors")
         add_langs(files)
         add_policy(files)
+        many = sub.add_argument_group("a folder with more than two languages")
+        many.add_argument("--from", dest="origin", metavar="LANG", help="the language of the words")
+        many.add_argument(
+            "--to", dest="goal", metavar="LANG", help="the language to translate into"
+        )
         return sub
 
     text = "Describe what was aligned, how, and its size on disk."
@@ -90,7 +98,12 @@ def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
     if args.src is None and args.tgt is None:
         if args.folder is None:
             raise DataError("name the folder that 'demalib align' wrote, or give --src and --tgt")
+        if is_space(args.folder):
+            return load_from_space(load_space(args.folder), args)
         mapping, pair = alignment.load_alignment(args.folder)
+        langs = (pair.src.lang, pair.tgt.lang)
+        if (args.origin or langs[0], args.goal or langs[1]) != langs:
+            raise DataError(f"{args.folder}: aligns {langs[0]} with {langs[1]}; see --reverse")
         return mapping, pair, Policy(**mapping.info.get("policy", {}))
     if args.src is None or args.tgt is None:
         raise DataError("--src and --tgt go together: two files in one space")
@@ -101,9 +114,19 @@ def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
     return (*alignment.shared_space(src, tgt), policy)
 
 
+def load_from_space(space: Space, args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
+    """Pick the two languages that --from and --to name."""
+    if not args.origin or not args.goal:
+        raise DataError(
+            f"{args.folder}: has {', '.join(space.langs)}; say which with --from and --to"
+        )
+    return (*space.between(args.origin, args.goal), Policy(**space.info.get("policy", {})))
+
+
 def info(args: argparse.Namespace) -> None:
     """Print the facts of an alignment, one per line."""
-    facts = alignment.describe(args.folder)
+    many = is_space(args.folder)
+    facts = describe_space(load_space(args.folder)) if many else alignment.describe(args.folder)
     width = max(map(len, facts))
     for name, fact in facts.items():
         print(f"{name:<{width}}  {fact}")
@@ -198,10 +221,14 @@ def show_untrained(results: dict[str, dict], rest: dict[str, dict]) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """Write the alignment for other programs; print the files."""
-    mapping, pair, _ = load(args)
-    if not args.out and not args.folder:
-        raise DataError("name a folder for the files with --out")
-    options = {"top": args.top, "mutual": args.mutual, "both": args.both}
     folder = args.out or args.folder
-    for path in export_alignment(mapping, pair, folder, args.format, **options):
+    if not folder:
+        raise DataError("name a folder for the files with --out")
+    if args.folder and is_space(args.folder) and not (args.origin or args.goal):
+        paths = export_space(load_space(args.folder), folder, args.format)
+    else:
+        mapping, pair, _ = load(args)
+        options = {"top": args.top, "mutual": args.mutual, "both": args.both}
+        paths = export_alignment(mapping, pair, folder, args.format, **options)
+    for path in paths:
         print(f"{display_path(path)} ({path.stat().st_size / 1e6:,.1f} MB)")
