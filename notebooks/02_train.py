@@ -132,7 +132,7 @@ axes.figure.savefig(folder / "by_frequency.png")
 # **See:** precision by frequency; the intervals of the two bins overlap. With `max_vocab = 0` there
 # are four bins, and precision falls from each to the next: vectors of rare words are less certain.
 
-# %% tags=["nbval-check-output"]
+# %%
 for word in ("city", "music", "winter", "doctor"):
     best = ["(unknown)"]
     if words.src.knows(word):

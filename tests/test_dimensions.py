@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import lexicon, planted
 
-from demalib.alignment import describe, export_alignment, load_alignment, save_alignment
+from demalib.alignment import describe, load_alignment, save_alignment
 from demalib.cli import main
 from demalib.config import Config, preset
 from demalib.data.store import load_embedding, read_vectors, save_embedding
@@ -23,6 +23,7 @@ from demalib.evaluation.benchmark import (
     load_pair,
     summarise,
 )
+from demalib.export import export_alignment
 from demalib.hints import Lexicon
 from demalib.normalisation import Normalisation
 from demalib.pair import make_pair

@@ -85,6 +85,11 @@ def _both_lexicons(config: Config, split: str) -> list[Lexicon]:
     return [load_lexicon(*langs, split, config.lexicons) for langs in directions]
 
 
+def make_exclude(gold: Gold) -> Lexicon:
+    """Join the test pairs of both directions, source word first: no hint may contain them."""
+    return Lexicon(gold.forward.pairs + gold.backward.reverse().pairs, "test lexicons")
+
+
 def load_pair(config: Config) -> Pair:
     """Load and normalise both sides of a pair, and gather the hints that its solver needs."""
     if config.vectors == "registry":
@@ -92,8 +97,7 @@ def load_pair(config: Config) -> Pair:
     src, tgt = (load_embedding_of(lang, config) for lang in config.langs)
     exclude = None
     if config.exclude_test:
-        gold = load_gold(config)
-        exclude = Lexicon(gold.forward.pairs + gold.backward.reverse().pairs, "test lexicons")
+        exclude = make_exclude(load_gold(config))
     solver, train, back = get_solver(config.solver), None, None
     selects = solver.fit is fit_gradient and config.gradient.selection == "supervised"
     if solver.hint == "train" or selects:

@@ -19,6 +19,7 @@ from bench.csls import csls
 from bench.curve import curve
 from bench.density import density
 from bench.em import em
+from bench.many import many
 from bench.pipeline import pipeline
 from bench.solvers import solvers
 from bench.subnormal import subnormal
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "control": control,
     "pipeline": pipeline,
     "curve": curve,
+    "many": many,
     "verdicts": verdicts,
 }
 
