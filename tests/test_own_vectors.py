@@ -415,14 +415,14 @@ def readme_folder(folder):
     write_readme_files(folder)
     (folder / "en-de.test.txt").rename("en-de.txt")
     (folder / "words.txt").write_text("cat\ndog\n")
-    for name, model in (("old", "wiki.en"), ("new", "cc.de.300")):
+    for name, model in (("old", "wiki.en"), ("new", "cc.de.300"), ("wiki.fr", "cc.de.300")):
         Path(f"{name}.vec").write_bytes(Path(f"{model}.vec").read_bytes())
     return folder
 
 
 def test_the_readme_runs_as_printed(readme_folder, capsys):
     commands = COMMAND.findall(SECTION.split("### Your own benchmark")[0])
-    assert len(commands) == 11
+    assert len(commands) == 14
     for command in commands:
         code, out, err = demalib_says(capsys, command)
         assert (code, err) == (0, ""), command
@@ -435,6 +435,8 @@ def test_the_readme_runs_as_printed(readme_folder, capsys):
             assert out.splitlines()[1].split("\t")[2] == "katze"
         if command.startswith("align --src wiki.en.vec"):
             assert "wiki.en.vec is en, cc.de.300.vec is de" in out
+        if command.startswith("translate together"):
+            assert out.splitlines()[1].split()[2] == "katze"  # the made French is German
         if "--same-language" in command:
             assert "moved most: " in out
     assert Path("aligned/de.aligned.vec").is_file()
@@ -455,7 +457,8 @@ def test_the_python_of_the_readme_runs_as_printed(readme_folder, capsys):
     assert names["mapped"].shape == (1, 20) and Path("aligned/en.aligned.vec").is_file()
     assert "katze" in capsys.readouterr().out
     assert names["mapping"].config.pair == "en-de"
-    assert python_blocks()[0].count("\n") - python_blocks()[0].count("\n\n") <= 11
+    assert python_blocks()[0].count("\n") - python_blocks()[0].count("\n\n") <= 12
+    assert names["space"].langs == ("en", "de")
 
 
 def test_the_result_is_a_layer_and_a_table_of_weights(readme_folder):
