@@ -49,6 +49,17 @@ def plain_name(name: str) -> str:
     return name
 
 
+@contextlib.contextmanager
+def errors_about(path: Path) -> Iterator[None]:
+    """Let errors of the system that name no file, such as a full disk, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and error.filename is None:
+            error.filename = display_path(path)
+        raise
+
+
 CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP)  # from file systems without fsync for folders
 
 
@@ -66,7 +77,8 @@ def _fsync(path: Path) -> None:
         return  # Windows opens no folders
     handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
     try:
-        os.fsync(handle)
+        with errors_about(path):
+            os.fsync(handle)
     except OSError as error:
         if error.errno not in CANNOT_FLUSH:
             raise
@@ -115,7 +127,8 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     aside = Path(name)
     try:
-        yield aside
+        with errors_about(path):
+            yield aside
         aside.chmod(0o644)  # mkstemp's 0600 would hide results from colleagues
         flush(aside)
         rename(aside, path)

@@ -18,6 +18,7 @@ import pandas as pd
 from demalib.config import Config
 from demalib.data.files import (
     display_path,
+    errors_about,
     flush,
     make_folder,
     path_lock,
@@ -155,14 +156,20 @@ def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again
     if (folder / "metrics.json").is_file() and not again:
         return False
     make_folder(work)
-    build(work)
+    with errors_about(work):
+        build(work)
     read_metrics(work)
     flush(work)
     make_folder(folder.parent)
     remove_folder(old)
-    if folder.is_dir():
-        rename(folder, old)
-    rename(work, folder)
+    try:
+        if folder.is_dir():
+            rename(folder, old)
+        rename(work, folder)
+    except BaseException:
+        if old.is_dir() and not folder.is_dir():
+            rename(old, folder)
+        raise
     remove_folder(old)
     return True
 
