@@ -33,4 +33,4 @@ def test_a_careless_writer_is_noticed(monkeypatch):
 
     monkeypatch.setitem(JOBS, "careless", careless)
     _, breaches = single_faults("careless")
-    assert any("mkdir" in text and "it found ;" in text for text in breaches), breaches
+    assert any("'mkdir'" in text and "but it found ;" in text for text in breaches), breaches

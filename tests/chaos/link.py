@@ -140,6 +140,6 @@ def route(tunnels: list[int], control: int, rng: random.Random) -> None:
                     packet = os.read(handle, 1 << 16)
                     to, by = packet[19], tunnels.index(handle) + 1
                     known = packet[0] >> 4 == 4 and packet[16:19] == b"\x0a\x4d\x00"
-                    if known and to <= len(tunnels) and rng.random() >= loss:
-                        if to not in cut and by not in cut:
-                            os.write(tunnels[to - 1], packet)
+                    passes = to not in cut and by not in cut and rng.random() >= loss
+                    if known and to <= len(tunnels) and passes:
+                        os.write(tunnels[to - 1], packet)
