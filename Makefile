@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Threads that wait sleep: on busy cores, spinning ones cost ten times the work.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test chaos lint lab app bench setup clean
+.PHONY: run test chaos fuzz lint lab app bench setup clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch en fr
@@ -25,6 +25,9 @@ lint: $(READY)         ## ruff, formatting included; types; known holes in the p
 
 chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
 	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
+
+fuzz: $(READY)         ## a million inputs or an hour, guided by coverage: pip install -e ".[fuzz]" first
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -W ignore -m chaos.guided
 
 bench: $(READY)        ## ratios of time and memory, measured in one run; PARTS="em csls" runs two
 	cd tests && ../$(BIN)/python -m bench $(PARTS)
