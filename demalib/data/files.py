@@ -160,13 +160,16 @@ def build_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def path_lock(path: Path) -> Iterator[None]:
-    """Lock ``path`` against this machine's other processes while it is made.
+    """Lock ``path`` against other processes while it is made.
 
-    A process that had to wait should check again, inside the block, whether ``path`` exists.
+    A process that had to wait should check again, inside the block, whether ``path`` exists. Other
+    machines that share the folder wait too if its file system passes locks on, as NFS does by default.
     """
     make_folder(path.parent)
     lock = Path(f"{path}.lock")
-    with FileLock(lock):
+    with errors_about(lock):
+        held = FileLock(lock).acquire()
+    with held:
         try:
             for left in path.parent.iterdir():  # by a process that was killed
                 if left.name.startswith(f".{path.name}.") and left.suffix == ".tmp":
