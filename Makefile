@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Threads that wait sleep: on busy cores, spinning ones cost ten times the work.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test chaos fuzz lint lab app bench setup clean
+.PHONY: run test chaos fuzz lint lab app bench setup sbom clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch en fr
@@ -39,14 +39,21 @@ lab: $(READY)          ## open the notebooks
 app: $(READY)          ## the explorer as a page of its own, for this machine only
 	$(BIN)/voila notebooks/09_explorer.ipynb --Voila.ip=127.0.0.1
 
-setup: $(READY)        ## only set up
+setup: $(READY)        ## only set up; LOCKED=1 checks what is installed against hashes.txt
+
+sbom: $(READY)         ## what is installed, with licences, as a CycloneDX bill of materials
+	@$(BIN)/python .ci/sbom
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv, once (a few minutes) ..."
 	@$(PYTHON) -m venv .venv
+ifdef LOCKED
+	@.ci/locked $(BIN)
+else
 	@cpu="$$($(PYTHON) .ci/torch_index.py)"; test -z "$$cpu" || { echo "no GPU: torch for CPUs"; \
 	  $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt $$cpu torch; }
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+endif
 	@touch $@
 
 clean:                 ## forget the set-up and all runs; the cache of vectors stays
