@@ -31,12 +31,12 @@ def test_killed_and_started_again_is_as_if_never_killed(name):
     assert tally.outside == [] and tally.injected == tally.survived >= 2
 
 
-def align(folder, seed):
+def align(folder, seed, *more):
     """Two small files aligned with the command; its exit code."""
     for side in world.spaces(60):
         if not (folder / f"{side.lang}.npz").exists():
             save_embedding(folder / f"{side.lang}.npz", side)
-    return call(next(commands(folder, seed)))
+    return call([*next(commands(folder, seed)), *more])
 
 
 def commands(folder, seed=5):
@@ -73,8 +73,12 @@ def stop():
 def test_an_alignment_that_is_interrupted_gives_the_old_one_back(tmp_path, monkeypatch):
     assert align(tmp_path, seed=1) == 0
     before = content(tmp_path / "aligned")
+    src, tgt = world.spaces(60)
+    pairs = "".join(f"{x} {y}\n" for x, y in zip(src.words, tgt.words, strict=True))
+    write_text(tmp_path / "lexicon.txt", pairs)
     interrupted(monkeypatch, tmp_path / "aligned", "config.json", stop)
-    assert align(tmp_path, seed=2) == 130
+    lexicon = ("--solver", "procrustes", "--lexicon", tmp_path / "lexicon.txt")
+    assert align(tmp_path, 2, *lexicon) == 130  # its train.tsv was in place already
     assert content(tmp_path / "aligned") == before
 
 

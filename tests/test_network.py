@@ -8,7 +8,13 @@ from chaos.downloads import bad_download
 from chaos.link import reason_not_to
 from chaos.network import bad_network
 
-pytestmark = pytest.mark.skipif(bool(reason_not_to()), reason=f"no network: {reason_not_to()}")
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(autouse=True)
+def namespaces():
+    if reason := reason_not_to():
+        pytest.skip(f"no network: {reason}")
 
 
 def test_a_worker_that_comes_back_after_its_work_was_given_away_changes_nothing():

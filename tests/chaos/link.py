@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLONE_NEWNET, TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x40000000, 0x400454CA, 0x0001, 0x1000
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def reason_not_to() -> str:
@@ -72,8 +74,9 @@ class Machines:
         os.write(self.control, json.dumps([loss, cut]).encode() + b"\n")
 
     def start(self, number: int, words: list[str], **options) -> subprocess.Popen:
-        """Start a program on a machine."""
-        return subprocess.Popen(["ip", "netns", "exec", self.names[number - 1], *words], **options)
+        """Start a program on a machine; it ends with this process, however that ends."""
+        words = ["ip", "netns", "exec", self.names[number - 1], *words]
+        return subprocess.Popen(words, preexec_fn=end_with_parent, **options)
 
     def remove(self) -> None:
         """Take the machines away."""
@@ -98,6 +101,11 @@ def machines(count: int, seed: int = 0) -> Iterator[Machines]:
         found.close()
 
 
+def end_with_parent() -> None:
+    """Let Linux kill this process when its parent is gone."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def ip(*words: str) -> None:
     """Call ``ip``."""
     subprocess.run(["ip", *words], check=True, capture_output=True)
@@ -105,17 +113,17 @@ def ip(*words: str) -> None:
 
 def tunnel(name: str) -> int:
     """Make the interface ``link0`` in a namespace; what is sent to it can be read here."""
-    libc, home = ctypes.CDLL(None, use_errno=True), os.open("/proc/self/ns/net", os.O_RDONLY)
+    home = os.open("/proc/self/ns/net", os.O_RDONLY)
     there = os.open(Path("/run/netns", name), os.O_RDONLY)
     handle = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     try:
-        assert libc.setns(there, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        assert LIBC.setns(there, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
         try:
             os.close(handle)  # a tunnel is of the namespace in which it was opened
             handle = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
             fcntl.ioctl(handle, TUNSETIFF, struct.pack("16sH", b"link0", IFF_TUN | IFF_NO_PI))
         finally:
-            assert libc.setns(home, CLONE_NEWNET) == 0
+            assert LIBC.setns(home, CLONE_NEWNET) == 0
     finally:
         os.close(home)
         os.close(there)
