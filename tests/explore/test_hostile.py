@@ -107,6 +107,7 @@ def test_a_figure_takes_no_word_for_mathematics():
     assert plots.Picture(axes).png
 
 
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_no_script_runs_in_the_browser(page, tmp_path):  # noqa: F811
     with socket.socket() as probe:
