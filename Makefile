@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Threads that wait sleep: on busy cores, spinning ones cost ten times the work.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test chaos lint lab app bench setup clean
+.PHONY: run test chaos fuzz lint lab app bench setup sbom clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch en fr
@@ -26,6 +26,9 @@ lint: $(READY)         ## ruff, formatting included; types; known holes in the p
 chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
 	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
 
+fuzz: $(READY)         ## a million inputs or an hour, guided by coverage: pip install -e ".[fuzz]" first
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -W ignore -m chaos.guided
+
 bench: $(READY)        ## ratios of time and memory, measured in one run; PARTS="em csls" runs two
 	cd tests && ../$(BIN)/python -m bench $(PARTS)
 	$(BIN)/python -m pytest -m long tests
@@ -36,14 +39,21 @@ lab: $(READY)          ## open the notebooks
 app: $(READY)          ## the explorer as a page of its own, for this machine only
 	$(BIN)/voila notebooks/09_explorer.ipynb --Voila.ip=127.0.0.1
 
-setup: $(READY)        ## only set up
+setup: $(READY)        ## only set up; LOCKED=1 checks what is installed against hashes.txt
+
+sbom: $(READY)         ## what is installed, with licences, as a CycloneDX bill of materials
+	@$(BIN)/python .ci/sbom
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up .venv, once (a few minutes) ..."
 	@$(PYTHON) -m venv .venv
+ifdef LOCKED
+	@.ci/locked $(BIN)
+else
 	@cpu="$$($(PYTHON) .ci/torch_index.py)"; test -z "$$cpu" || { echo "no GPU: torch for CPUs"; \
 	  $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt $$cpu torch; }
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+endif
 	@touch $@
 
 clean:                 ## forget the set-up and all runs; the cache of vectors stays

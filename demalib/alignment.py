@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pandas as pd
 import torch
 
 from demalib.config import Config
-from demalib.data.files import write_json, write_text
+from demalib.data.files import folder_aside, rename, write_json, write_text
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.subwords import open_subwords
@@ -33,7 +31,7 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
     """Write the map and both normalised spaces to a folder, for all later steps.
 
     The files are written to a temporary folder and moved in together, the map last, so that a
-    folder with a map is complete; files of an earlier alignment are replaced.
+    folder with a map is complete. An earlier alignment is replaced, or comes back if that fails.
 
     Args:
         folder: Created if it does not exist.
@@ -48,19 +46,36 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         "subwords": [str(s.subwords.path) if s.subwords else "" for s in (pair.src, pair.tgt)],
     }
     mapping = replace(mapping, info=mapping.info | facts)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".aside.") as aside:
-        save_embedding(Path(aside) / "src.npz", pair.src)
-        save_embedding(Path(aside) / "tgt.npz", pair.tgt)
-        write_json(Path(aside) / "config.json", mapping.config.to_dict())
-        save_mapping(Path(aside) / "mapping.safetensors", mapping)
-        trained = pair.trained_on()
-        if trained:
-            write_text(Path(aside) / TRAIN, "".join(f"{q}\t{t}\n" for q, t in trained.pairs))
-        (folder / FILES[-1]).unlink(missing_ok=True)  # never an old map with new words
-        (folder / TRAIN).unlink(missing_ok=True)
-        for name in [TRAIN, *FILES] if trained else FILES:
-            os.replace(Path(aside) / name, folder / name)
+    with folder_aside(folder / "alignment") as aside:
+        save_embedding(aside / "src.npz", pair.src)
+        save_embedding(aside / "tgt.npz", pair.tgt)
+        write_json(aside / "config.json", mapping.config.to_dict())
+        save_mapping(aside / "mapping.safetensors", mapping)
+        if trained := pair.trained_on():
+            write_text(aside / TRAIN, "".join(f"{q}\t{t}\n" for q, t in trained.pairs))
+        _move_in(aside, folder)
+
+
+def _move_in(aside: Path, folder: Path) -> None:
+    """Exchange the files of an alignment: the old map goes first, the new one comes last."""
+    before = aside / "before"
+    before.mkdir()
+    names = (TRAIN, *FILES)
+    old = [name for name in reversed(names) if (folder / name).exists()]
+    new = [name for name in names if (aside / name).exists()]
+    try:
+        for name in old:
+            rename(folder / name, before / name)  # never an old map with new words
+        for name in new:
+            rename(aside / name, folder / name)
+    except BaseException:
+        for name in reversed(new):
+            if not (aside / name).exists():
+                (folder / name).unlink(missing_ok=True)  # nor new pairs with an old map
+        for name in reversed(old):
+            if (before / name).exists():
+                rename(before / name, folder / name)
+        raise
 
 
 def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:

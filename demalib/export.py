@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from torch import Tensor
 from demalib.data.binary import write_word2vec_bin
 from demalib.data.files import atomic_write, plain_name
 from demalib.data.text import EXACT_DIGITS, write_vec
-from demalib.errors import DataError
+from demalib.errors import DataError, harmless
 from demalib.pair import Mapping, Pair, retrievers
 from demalib.procrustes import best_partners
 from demalib.progress import progress
 from demalib.retrieval import Metric, Retriever, best_columns
 
 COLUMNS = ("source", "target", "csls", "cosine", "source_rank", "target_rank", "mutual")
+FORMULA = re.compile(r"(?s)[=+@\t\r]|-.*[(|!]")  # calls and programs; '-based' and '-1' do no harm
 
 
 def _write_exact_vec(path: Path, words: list[str], vectors: np.ndarray) -> None:
@@ -98,7 +100,7 @@ def write_dictionary(
     """Write the best translations of every source word under CSLS, best first, with scores.
 
     ``mutual`` is 1 if the source word is also the best translation of its translation, in the
-    same space; these pairs are the most reliable.
+    same space; these pairs are the most reliable. Words are made safe by :func:`cell`.
     """
     best: list[tuple[Tensor, Tensor, Tensor]] = []  # scores, columns and cosines, (chunk, top)
 
@@ -120,7 +122,16 @@ def write_dictionary(
             for score, j, cosine in zip(*found, strict=True):
                 if back[j] == i or not mutual:
                     numbers = f"{score:.6f}\t{cosine:.6f}\t{i + 1}\t{j + 1}\t{int(back[j] == i)}"
-                    file.write(f"{word}\t{tgt[j]}\t{numbers}\n")
+                    file.write(f"{cell(word)}\t{cell(tgt[j])}\t{numbers}\n")
+
+
+def cell(word: str) -> str:
+    """Make a word harmless in a spreadsheet: a formula gets an apostrophe, other words stay.
+
+    >>> cell("=1+1"), cell("-based"), cell("-1")
+    ("'=1+1", '-based', '-1')
+    """
+    return harmless(f"'{word}" if FORMULA.match(word) else word)
 
 
 def _scores(retriever: Retriever) -> Iterator[tuple[slice, Tensor]]:

@@ -31,12 +31,12 @@ def test_killed_and_started_again_is_as_if_never_killed(name):
     assert tally.outside == [] and tally.injected == tally.survived >= 2
 
 
-def align(folder, seed):
+def align(folder, seed, *more):
     """Two small files aligned with the command; its exit code."""
     for side in world.spaces(60):
         if not (folder / f"{side.lang}.npz").exists():
             save_embedding(folder / f"{side.lang}.npz", side)
-    return call(next(commands(folder, seed)))
+    return call([*next(commands(folder, seed)), *more])
 
 
 def commands(folder, seed=5):
@@ -54,21 +54,45 @@ def content(folder):
     return {p: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_an_alignment_is_never_half_of_another(tmp_path, monkeypatch):
-    """The map goes before new words come: whoever is killed in between leaves no mixture."""
-    assert align(tmp_path, seed=1) == 0
+def interrupted(monkeypatch, folder, name, how):
+    """Interrupt the move of one file into an alignment, behind the words and before the map."""
     real = os.replace
 
     def replace(a, b):
-        if b == tmp_path / "aligned" / "config.json":  # behind the words, before the map
-            raise KeyboardInterrupt
+        if b == folder / name and a.parent.name != "before":
+            how()
         real(a, b)
 
     monkeypatch.setattr(os, "replace", replace)
-    assert align(tmp_path, seed=2) == 130
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def test_an_alignment_that_is_interrupted_gives_the_old_one_back(tmp_path, monkeypatch):
+    assert align(tmp_path, seed=1) == 0
+    before = content(tmp_path / "aligned")
+    src, tgt = world.spaces(60)
+    pairs = "".join(f"{x} {y}\n" for x, y in zip(src.words, tgt.words, strict=True))
+    write_text(tmp_path / "lexicon.txt", pairs)
+    interrupted(monkeypatch, tmp_path / "aligned", "config.json", stop)
+    lexicon = ("--solver", "procrustes", "--lexicon", tmp_path / "lexicon.txt")
+    assert align(tmp_path, 2, *lexicon) == 130  # its train.tsv was in place already
+    assert content(tmp_path / "aligned") == before
+
+
+def test_an_alignment_is_never_half_of_another(tmp_path, monkeypatch):
+    """The map goes before new words come: whoever is killed in between leaves no mixture."""
+    assert align(tmp_path, seed=1) == 0
+    with monkeypatch.context() as patch:
+        interrupted(patch, tmp_path / "aligned", "config.json", lambda: os._exit(9))
+        job = fork.Process(target=align, args=(tmp_path, 2))
+        job.start()
+        job.join()
+        assert job.exitcode == 9
     with pytest.raises(DataError, match="no such mapping"):
         load_alignment(tmp_path / "aligned")
-    monkeypatch.setattr(os, "replace", real)
     assert align(tmp_path, seed=2) == 0 and load_alignment(tmp_path / "aligned")[0].config.seed == 2
 
 

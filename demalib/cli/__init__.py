@@ -13,7 +13,7 @@ import sys
 
 import demalib
 from demalib.cli import align, aligned, data, runs
-from demalib.errors import DataError
+from demalib.errors import DataError, harmless
 
 GROUPS = (data, align, aligned, runs)
 
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as a shell reports it; the command may not be finished
     except (DataError, OSError) as error:
-        print(f"demalib {args.command}: {str(error) or repr(error)}", file=sys.stderr)
+        print(f"demalib {args.command}: {harmless(str(error) or repr(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -16,9 +16,9 @@ from demalib.data.files import display_path
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import read_vectors
 from demalib.embedding import Policy, explain_unknown
-from demalib.errors import DataError
+from demalib.errors import DataError, harmless
 from demalib.evaluation import benchmark
-from demalib.export import FORMATS, export_alignment
+from demalib.export import FORMATS, cell, export_alignment
 from demalib.many import Space
 from demalib.pair import Mapping, Pair
 from demalib.retrieval import METRICS
@@ -169,13 +169,15 @@ def asked_words(args: argparse.Namespace) -> list[str]:
 def show(table: pd.DataFrame, args: argparse.Namespace) -> None:
     """Print translations as a table, as JSON or as tab-separated values."""
     if args.json:
-        print(table.to_json(orient="records", indent=2, force_ascii=False, double_precision=6))
+        text = table.to_json(orient="records", indent=2, force_ascii=False, double_precision=6)
+        print(harmless(text))  # the same JSON
     elif args.tsv:
+        table[["word", "translation"]] = table[["word", "translation"]].map(cell)
         print(table.to_csv(sep="\t", index=False, float_format="%.6f", lineterminator="\n"), end="")
     else:
         table["rank"] = table["rank"].astype(object).fillna("-")  # of an unseen word
         with pd.option_context("display.unicode.east_asian_width", True):
-            print(table.to_string(index=False, float_format="{:.4f}".format))
+            print(harmless(table.to_string(index=False, float_format="{:.4f}".format)))
 
 
 def evaluate(args: argparse.Namespace) -> None:

@@ -1,8 +1,13 @@
-"""Cache folder, file names, atomic writes, locks and digests."""
+"""Cache folder, file names, writes that survive kills and power cuts, locks and digests.
+
+Everything takes its name in the same way: it is written aside, flushed to the disk, renamed, and
+the folder with the new name is flushed too.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -45,17 +50,88 @@ def plain_name(name: str) -> str:
 
 
 @contextlib.contextmanager
+def errors_about(path: Path) -> Iterator[None]:
+    """Let errors of the system that name no file, such as a full disk, name this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and error.filename is None:
+            error.filename = display_path(path)
+        raise
+
+
+CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP)  # from file systems without fsync for folders
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or a folder with all that is in it, is on the disk."""
+    if path.is_dir():
+        for inside in path.iterdir():
+            flush(inside)
+    _fsync(path)
+
+
+def _fsync(path: Path) -> None:
+    """Flush a file's content, or the names in a folder."""
+    if os.name != "posix" and path.is_dir():
+        return  # Windows opens no folders
+    handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        with errors_about(path):
+            os.fsync(handle)
+    except OSError as error:
+        if error.errno not in CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, unless they exist."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        _fsync(path.parent)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a flushed file or folder another name, and wait until the name is on the disk."""
+    os.rename(old, new) if old.is_dir() else os.replace(old, new)
+    for folder in {new.parent, old.parent}:
+        _fsync(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and what is in it, if it exists; what fails once is tried again."""
+    for _ in range(2):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def folder_aside(beside: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside a path; remove it after the block."""
+    make_folder(beside.parent)
+    aside = Path(tempfile.mkdtemp(dir=beside.parent, prefix=f".{beside.name}.", suffix=".tmp"))
+    try:
+        yield aside
+    finally:
+        remove_folder(aside)
+
+
+@contextlib.contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary file beside ``path``; rename it to ``path`` if the block succeeds."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     aside = Path(name)
     try:
-        yield aside
+        with errors_about(path):
+            yield aside
         aside.chmod(0o644)  # mkstemp's 0600 would hide results from colleagues
-        os.replace(aside, path)
+        flush(aside)
+        rename(aside, path)
     finally:
         aside.unlink(missing_ok=True)
 
@@ -73,28 +149,31 @@ def write_json(path: str | Path, data: Any) -> None:
 
 def build_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Fill a temporary folder, then rename it to ``folder``; of two processes the first wins."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp"))
-    try:
+    with folder_aside(folder) as aside:
         fill(aside)
+        flush(aside)
         with contextlib.suppress(OSError):  # another process was first: use its result
-            os.rename(aside, folder)
+            rename(aside, folder)
         if not folder.is_dir():
             raise OSError(f"{folder}: could not be moved into place")
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def path_lock(path: Path) -> Iterator[None]:
-    """Lock ``path`` against this machine's other processes while it is made.
+    """Lock ``path`` against other processes while it is made.
 
-    A process that had to wait should check again, inside the block, whether ``path`` exists.
+    A process that had to wait should check again, inside the block, whether ``path`` exists. Other
+    machines that share the folder wait too if its file system passes locks on, as NFS does by default.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     lock = Path(f"{path}.lock")
-    with FileLock(lock):
+    with errors_about(lock):
+        held = FileLock(lock).acquire()
+    with held:
         try:
+            for left in path.parent.iterdir():  # by a process that was killed
+                if left.name.startswith(f".{path.name}.") and left.suffix == ".tmp":
+                    remove_folder(left)
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -118,7 +197,7 @@ def claim_folder(folder: Path) -> Iterator[None]:
     lock = FileLock(folder / ".align.lock", timeout=0)
     try:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             lock.acquire()
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"x")

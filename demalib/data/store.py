@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from demalib.data.binary import check_file, load_npz, read_blocks, write_npz
-from demalib.data.files import build_folder, cache_dir, digest, path_lock, write_json
+from demalib.data.files import (
+    build_folder,
+    cache_dir,
+    digest,
+    path_lock,
+    remove_folder,
+    write_json,
+)
 from demalib.data.subwords import open_subwords
 from demalib.data.text import Block, write_vec
 from demalib.embedding import Embedding, Policy
@@ -92,7 +98,7 @@ def cached(
         try:
             with path_lock(folder):  # other processes wait instead of parsing too
                 if (embedding := _open_cached(folder, lang)) is None:
-                    shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, if any
+                    remove_folder(folder)  # a damaged entry, if any
                     build_folder(folder, lambda aside: _store(blocks_of(), policy, aside, path))
                     embedding = _open_cached(folder, lang)
         except OSError as error:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from demalib import plots
 from demalib.config import REGISTRY_PAIRS, Config, preset
-from demalib.errors import DataError
+from demalib.errors import DataError, harmless
 from demalib.evaluation.benchmark import load_pair
 from demalib.explore.words import (
     SHOWN,
@@ -38,19 +38,26 @@ OK, WARNING, ERROR = "#1b5e20", "#8a5a00", "#b00020"  # colours of the status li
 COLOURS = {"yes": OK, "doubtful": WARNING, "no": ERROR}  # of a verdict
 
 
+def shown(text: str) -> str:
+    """Make a text from a file harmless in a page."""
+    return escape(harmless(text))
+
+
 class Row:
     """A button with a word, and a line or two of text about it."""
 
     def __init__(self, go: Callable[[str], None]):
         wide = widgets.Layout(width="9.5em", flex="0 0 auto")
         self.button = widgets.Button(layout=wide)
-        self.button.on_click(lambda button: go(button.description))
+        self.word = ""
+        self.button.on_click(lambda _: go(self.word))
         self.text = widgets.HTML()
         self.box = widgets.HBox([self.button, self.text])
 
     def show(self, word: str, text: str) -> None:
         """Show a word and its text; an empty word hides the row."""
-        self.button.description, self.button.tooltip = word, f"go to {word}"
+        self.word, self.button.description = word, harmless(word)
+        self.button.tooltip = f"go to {harmless(word)}"
         self.text.value = f"<div style='line-height:1.3;font-size:0.85em'>{text}</div>"
         self.box.layout.display = "flex" if word else "none"
 
@@ -160,7 +167,7 @@ class Explorer:
             self.snapshot.disabled = len(self.snapshot.options) <= 2
 
     def _set_status(self, text: str, color: str) -> None:
-        self.status.value = f"<span role='status' style='color:{color}'>{escape(text)}</span>"
+        self.status.value = f"<span role='status' style='color:{color}'>{shown(text)}</span>"
 
     def _choose(self, _: object) -> None:
         """Open the pair and solver that the dropdowns show, unless they are open already."""
@@ -192,7 +199,7 @@ class Explorer:
 
     def swap(self) -> None:
         """Swap the direction and go to the word's best translation."""
-        self.cross(self.lists["csls"][0].button.description)
+        self.cross(self.lists["csls"][0].word)
 
     def cross(self, word: str) -> None:
         """Go to a word of the other language and swap the direction."""
@@ -226,8 +233,8 @@ class Explorer:
         self.typed.value = self.word
         near = ", ".join(direction.src.words[i] for i in neighbours(direction.x, row, 8))
         self.about.value = (
-            f"<h3 style='margin:0.2em 0'>{escape(self.word)}</h3>"
-            f"{direction.src.lang}, rank {row + 1:,} · neighbours: {escape(near)}"
+            f"<h3 style='margin:0.2em 0'>{shown(self.word)}</h3>"
+            f"{shown(direction.src.lang)}, rank {row + 1:,} · neighbours: {shown(near)}"
         )
         found = translations(direction, self.word, TRANSLATIONS)
         for name, rows in self.lists.items():
@@ -251,7 +258,7 @@ class Explorer:
     @staticmethod
     def _describe_translation(line: pd.Series) -> str:
         ranks = f"ranks {line['rank']:,} and {line['its rank']:,}"
-        near = escape(line["neighbours"])
+        near = shown(line["neighbours"])
         return f"cosine {line['cosine']:.2f} · {ranks}<br>neighbours: {near}"
 
     @staticmethod
@@ -261,8 +268,8 @@ class Explorer:
 
     def _show_hubs(self, direction: Direction) -> None:
         self.hubs_title.value = (
-            f"<b>Hubs</b>: {direction.tgt.lang} words that are among the ten best translations of "
-            f"the most {direction.src.lang} words"
+            f"<b>Hubs</b>: {shown(direction.tgt.lang)} words that are among the ten best "
+            f"translations of the most {shown(direction.src.lang)} words"
         )
         self._fill(self.hubs, hubs(direction, shown=HUBS), "hub", self._describe_hub)
 

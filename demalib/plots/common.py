@@ -16,6 +16,7 @@ from matplotlib.text import Annotation
 from PIL import Image  # a dependency of matplotlib
 
 from demalib.data.files import atomic_write
+from demalib.errors import harmless
 from demalib.plots.fonts import families
 
 COMPASS = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
@@ -78,8 +79,9 @@ def label_points(
     far = DISTANCE_COST * np.linalg.norm(OFFSETS, axis=1)
     for word, (x, y), color in labels:
         text = ax.annotate(
-            word, (x, y), (0, 0), textcoords="offset points", color=color, fontsize=size
+            harmless(word), (x, y), (0, 0), textcoords="offset points", color=color, fontsize=size
         )
+        text.set_parse_math(False)  # a dollar sign is a word like others
         boxes = np.array([_move(text, offset) for offset in OFFSETS])
         covered = np.array([_overlap(box, taken).sum() for box in boxes])
         outside = _overlap(boxes, boxes) - _overlap(boxes, np.array(ax.bbox.extents))

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from demalib.errors import harmless
 from demalib.plots.common import label_ends, label_points
 
 SIDES = (("src", "o", "C0"), ("tgt", "s", "C1"))
@@ -39,7 +40,12 @@ def joined_words(
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
     else:
         ax.margins(0.1)
-    ax.set(xlabel="first principal component", ylabel="second principal component", title=title)
+    ax.set(
+        xlabel="first principal component",
+        ylabel="second principal component",
+        title=harmless(title),
+    )
+    ax.title.set_parse_math(False)  # it has a word in it
     above = 1.06 if title else 1.01
     ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, above), borderpad=0)
     if labelled:

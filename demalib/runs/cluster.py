@@ -193,7 +193,9 @@ def _outcome(future: Future, name: str) -> Outcome:
         text = "".join(traceback.format_exception(error))
         why = repr(error)
         if type(error).__name__ == "KilledWorker":
-            why = "every worker that tried it died; did they run out of memory?"
+            why = (
+                "every worker that tried it died or was cut off: too little memory, a bad network?"
+            )
         return Outcome({}, 0.0, "", f"{name} failed: {why}", text)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,18 @@ from typing import Any
 import pandas as pd
 
 from demalib.config import Config
-from demalib.data.files import display_path, path_lock, plain_name, write_json, write_text
+from demalib.data.files import (
+    display_path,
+    errors_about,
+    flush,
+    make_folder,
+    path_lock,
+    plain_name,
+    remove_folder,
+    rename,
+    write_json,
+    write_text,
+)
 from demalib.data.tensors import save_mapping
 from demalib.errors import DataError
 from demalib.evaluation.benchmark import Judged, Solved, load_gold, load_pair, solve_and_judge
@@ -63,7 +73,7 @@ def work_dir(folder: Path) -> Path:
 def save_run(folder: Path, solved: Solved) -> None:
     """Write the mapping, its settings, every query and, last, the figures; each atomically."""
     mapping = solved.mapping
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     save_mapping(folder / "mapping.safetensors", mapping)
     write_json(folder / "config.json", mapping.info)
     if len(mapping.history):
@@ -142,18 +152,25 @@ def _build_locked(folder: Path, work: Path, build: Callable[[Path], None], again
     """Build a run while this process has the lock; see :func:`build_run`."""
     old = work.with_name(f".old-{work.name}")
     if old.is_dir() and not folder.is_dir():
-        os.rename(old, folder)  # a process was killed between the two renames below
+        rename(old, folder)  # a process was killed between the two renames below
     if (folder / "metrics.json").is_file() and not again:
         return False
-    work.mkdir(exist_ok=True)
-    build(work)
+    make_folder(work)
+    with errors_about(work):
+        build(work)
     read_metrics(work)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.is_dir():
-        os.rename(folder, old)
-    os.rename(work, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    flush(work)
+    make_folder(folder.parent)
+    remove_folder(old)
+    try:
+        if folder.is_dir():
+            rename(folder, old)
+        rename(work, folder)
+    except BaseException:
+        if old.is_dir() and not folder.is_dir():
+            rename(old, folder)
+        raise
+    remove_folder(old)
     return True
 
 

@@ -49,9 +49,10 @@ def figures(folder: Path) -> bytes:
 
 
 def command(*words: object) -> None:
-    """Run demalib as from a shell; it must succeed."""
+    """Run demalib as from a shell; a failure ends this process with its exit code."""
     with contextlib.redirect_stdout(io.StringIO()):
-        assert main([str(word) for word in words]) == 0
+        if code := main([str(word) for word in words]):
+            raise SystemExit(code)
 
 
 def download(folder: Path) -> str:
@@ -79,17 +80,23 @@ def em(folder: Path) -> str:
     return digest(figures(runs.run_dir(world.EM)))
 
 
-def align(folder: Path) -> str:
-    """The command, again and again over what an earlier one left."""
+def align_seed(folder: Path, seed: int, *more: object) -> None:
+    """The command, over what an earlier one left."""
     side = folder / "www" / world.VECTORS
     for lang in ("en", "es"):
         if not (folder / f"{lang}.vec").exists():
             os.link(side / f"wiki.{lang}.vec", folder / f"{lang}.vec")
+    command(
+        *f"align --src {folder}/en.vec --tgt {folder}/es.vec --out {folder}/aligned".split(),
+        *f"--solver identical --seed {seed}".split(),
+        *more,
+    )
+
+
+def align(folder: Path) -> str:
+    """The command, again and again over what an earlier one left."""
     for seed in (1, 0):
-        command(
-            *f"align --src {folder}/en.vec --tgt {folder}/es.vec --out {folder}/aligned".split(),
-            *f"--solver identical --seed {seed}".split(),
-        )
+        align_seed(folder, seed)
     mapping, pair = load_alignment(folder / "aligned")
     assert mapping.config.seed == 0
     return digest(mapping.W_xy.numpy().tobytes(), pair.src.vectors.tobytes())
@@ -117,8 +124,8 @@ pathlib.Path(folder, "metrics.json").write_text(json.dumps({"seed": seed, "pair"
 """
 
 
-def sweep(folder: Path, seeds: int = 2) -> str:
-    """Some notebooks, headless."""
+def train_notebook(folder: Path) -> Path:
+    """A notebook that makes a run in a moment."""
     import nbformat
 
     path = folder / "train.ipynb"
@@ -129,8 +136,13 @@ def sweep(folder: Path, seeds: int = 2) -> str:
         cells = [new(head, metadata={"tags": ["parameters"]}), new(NOTEBOOK)]
         plain = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
         nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), path)
+    return path
+
+
+def sweep(folder: Path, seeds: int = 2) -> str:
+    """Some notebooks, headless."""
     grid = ("--pairs", "en-fr", "--solvers", "gradient", "--seeds", *range(seeds))
-    command("sweep", "--notebook", path, *grid)
+    command("sweep", "--notebook", train_notebook(folder), *grid)
     found = [folder / "results/runs/en-fr/gradient" / str(seed) for seed in range(seeds)]
     assert all((place / "train.ipynb").is_file() for place in found)
     return digest(
