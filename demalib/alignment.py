@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from demalib.config import Config
-from demalib.data.files import folder_aside, rename, write_json, write_text
+from demalib.data.files import exchange_files, folder_aside, write_json, write_text
 from demalib.data.lexicon import read_lexicon
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.subwords import open_subwords
@@ -53,29 +53,7 @@ def save_alignment(folder: str | Path, mapping: Mapping, pair: Pair) -> None:
         save_mapping(aside / "mapping.safetensors", mapping)
         if trained := pair.trained_on():
             write_text(aside / TRAIN, "".join(f"{q}\t{t}\n" for q, t in trained.pairs))
-        _move_in(aside, folder)
-
-
-def _move_in(aside: Path, folder: Path) -> None:
-    """Exchange the files of an alignment: the old map goes first, the new one comes last."""
-    before = aside / "before"
-    before.mkdir()
-    names = (TRAIN, *FILES)
-    old = [name for name in reversed(names) if (folder / name).exists()]
-    new = [name for name in names if (aside / name).exists()]
-    try:
-        for name in old:
-            rename(folder / name, before / name)  # never an old map with new words
-        for name in new:
-            rename(aside / name, folder / name)
-    except BaseException:
-        for name in reversed(new):
-            if not (aside / name).exists():
-                (folder / name).unlink(missing_ok=True)  # nor new pairs with an old map
-        for name in reversed(old):
-            if (before / name).exists():
-                rename(before / name, folder / name)
-        raise
+        exchange_files(aside, folder, (TRAIN, *FILES))
 
 
 def load_alignment(folder: str | Path) -> tuple[Mapping, Pair]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import torch
 from torch.nn.functional import normalize
 
 from demalib.config import Config
-from demalib.data.files import plain_name
+from demalib.data.files import exchange_files, folder_aside, plain_name
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.tensors import read_tensors, write_tensors
 from demalib.errors import DataError
@@ -30,20 +28,17 @@ def is_space(folder: str | Path) -> bool:
 def save_space(folder: str | Path, space: Space) -> None:
     """Write all languages and their maps to a folder; the maps come last and make it complete."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     names = [plain_name(f"{lang}.npz") for lang in space.langs]
     meta = {"langs": space.langs, "config": space.config.to_dict(), "info": space.info}
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".aside.") as aside:
+    with folder_aside(folder / "space") as aside:
         for name, side in zip(names, space.sides, strict=True):
-            save_embedding(Path(aside) / name, side)
+            save_embedding(aside / name, side)
         maps = {
             f"P_{lang}": P.clone().contiguous()
             for lang, P in zip(space.langs, space.maps, strict=True)
         }
-        write_tensors(Path(aside) / FILE, maps, {"space": json.dumps(meta)})
-        (folder / FILE).unlink(missing_ok=True)  # never old maps with new words
-        for name in [*names, FILE]:
-            os.replace(Path(aside) / name, folder / name)
+        write_tensors(aside / FILE, maps, {"space": json.dumps(meta)})
+        exchange_files(aside, folder, [*names, FILE])
 
 
 def load_space(folder: str | Path) -> Space:

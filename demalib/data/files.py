@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,34 @@ def folder_aside(beside: Path) -> Iterator[Path]:
         yield aside
     finally:
         remove_folder(aside)
+
+
+def exchange_files(aside: Path, folder: Path, names: Sequence[str]) -> None:
+    """Move files in that belong together; earlier ones are replaced, or come back if that fails.
+
+    Args:
+        aside: Where the new files are; some of the names may be missing.
+        folder: Where they go.
+        names: Their names. The last one makes the others valid: of the old files it goes first, of
+            the new ones it comes last.
+    """
+    before = aside / "before"
+    before.mkdir()
+    old = [name for name in reversed(names) if (folder / name).exists()]
+    new = [name for name in names if (aside / name).exists()]
+    try:
+        for name in old:
+            rename(folder / name, before / name)  # never an old map with new words
+        for name in new:
+            rename(aside / name, folder / name)
+    except BaseException:
+        for name in reversed(new):
+            if not (aside / name).exists():
+                (folder / name).unlink(missing_ok=True)  # nor new pairs with an old map
+        for name in reversed(old):
+            if (before / name).exists():
+                rename(before / name, folder / name)
+        raise
 
 
 @contextlib.contextmanager
