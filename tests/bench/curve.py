@@ -53,9 +53,16 @@ def draw(table: pd.DataFrame) -> plt.Figure:
                 axis.plot(line.index, line.to_numpy(), marker="o", label=system)
         axis.set(title=pair, xlabel="known words", ylim=(0, None))
         axis.set_xscale("symlog", linthresh=25)
-        axis.set_xticks(KNOWN, [str(n) for n in KNOWN])
+        axis.minorticks_off()
+        axis.set_xticks(KNOWN, ["0", "25", "100", "500", "1k"], fontsize=8)
     np.atleast_1d(axes)[0].set_ylabel("P@1, mean of both directions")
-    np.atleast_1d(axes)[0].legend(frameon=False)
+    figure.legend(
+        *np.atleast_1d(axes)[0].get_legend_handles_labels(),
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=len(SYSTEMS),
+        frameon=False,
+    )
     plt.close(figure)
     return figure
 
