@@ -1,5 +1,8 @@
 """The pieces of the benchmark on tiny data, so that it still runs when it is needed."""
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 import torch
 from bench import __main__ as bench
@@ -106,3 +109,13 @@ def test_known_words_are_never_test_pairs(rng):
     src, tgt, _ = planted(rng, n=300)
     pair = curve.with_lexicon(make_pair(src, tgt), Lexicon([("src200", "tgt200")]))
     assert pair.train.tolist() == [[200, 200]] and pair.train_back.tolist() == [[200, 200]]
+
+
+def test_what_the_readme_says_of_the_learning_curve():
+    table = pd.read_csv(Path(__file__).resolve().parents[1] / "results" / "bench" / "curve.csv")
+    by_system = table.set_index(["system", "direction", "known"])
+    ours = by_system.loc["em"]
+    for (direction, known), row in ours.iterrows():
+        assert row["high"] > ours.loc[(direction, 0), "p@1"], (direction, known)
+        for other in ("procrustes", "procrustes-r") if known else ():
+            assert row["p@1"] > by_system.loc[(other, direction, known), "p@1"]
