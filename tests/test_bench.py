@@ -119,3 +119,14 @@ def test_what_the_readme_says_of_the_learning_curve():
         assert row["high"] > ours.loc[(direction, 0), "p@1"], (direction, known)
         for other in ("procrustes", "procrustes-r") if known else ():
             assert row["p@1"] > by_system.loc[(other, direction, known), "p@1"]
+
+
+def test_what_the_readme_says_of_many_languages():
+    table = pd.read_csv(Path(__file__).resolve().parents[1] / "results" / "bench" / "many.csv")
+    gain = table.set_index("direction")["gain"].round(1)
+    one = table.set_index("direction").round(1)
+    assert one.loc["ja-ru", ["two languages", "one space"]].tolist() == [8.1, 16.2]
+    assert one.loc["ru-ja", ["two languages", "one space"]].tolist() == [12.4, 27.2]
+    between = table.set_index("direction")["gain"][["fr-ja", "ja-fr", "fr-ru", "ru-fr"]].mean()
+    assert round(between, 1) == 2.7
+    assert (gain["en-ru"], gain["ru-en"]) == (-1.5, -1.6)

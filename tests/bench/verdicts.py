@@ -18,7 +18,8 @@ from demalib.hints import Lexicon
 from demalib.pair import Pair, make_pair
 from demalib.runs import project_root
 
-PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru", "ja-ru")
+PAIRS = ("en-fr", "en-ja", "en-ru", "fr-ja", "fr-ru")
+UNHINTED = ("en-fr", "en-ru")  # aligned without any hint too, which takes longest
 WORDS = 10_000
 
 
@@ -64,14 +65,15 @@ def verdicts(pairs: tuple[str, ...] = PAIRS) -> dict[str, Any]:
 
 
 def cases(pairs: tuple[str, ...]) -> Iterator[Case]:
-    """Every pair with five kinds of knowledge, and spoiled in four ways."""
+    """Every pair with four or five kinds of knowledge, and spoiled in four ways."""
     whole = {name: load_pair(preset(name, max_vocab=WORDS)) for name in pairs}
     rng = np.random.default_rng(0)
     for name, pair in whole.items():
         config = preset(name)
         order, usable = usable_pairs(config.langs, load_gold(config))
         yield Case(name, "like spelling", pair)
-        yield Case(name, "no hint", pair, hints="none")
+        if name in UNHINTED:
+            yield Case(name, "no hint", pair, hints="none")
         for n in (100, 1000, 3000):
             chosen = set(order[:n])
             lexicon = Lexicon([(q, t) for q, t in usable if q in chosen], "some")
