@@ -53,10 +53,9 @@ def verdicts(pairs: tuple[str, ...] = PAIRS) -> dict[str, Any]:
             row[f"test p@1 {way}"] = found["csls"]["p@1"]
         rows.append(row)
         print(row, flush=True)
-    table = pd.DataFrame(rows)
-    write_text(
-        project_root() / "results" / "bench" / "verdicts.csv", table.round(3).to_csv(index=False)
-    )
+        table = pd.DataFrame(rows)  # written after every case: all of them take half an hour
+        path = project_root() / "results" / "bench" / "verdicts.csv"
+        write_text(path, table.round(3).to_csv(index=False))
     spoiled = table["what"].str.startswith("spoiled")
     return {
         kind: some["verdict"].value_counts().to_dict()
