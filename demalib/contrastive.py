@@ -10,7 +10,7 @@ from torch.nn.functional import normalize, softplus
 
 from demalib.procrustes import induce_dictionary
 
-POOL, PARTS = 12_000, 2  # words that pairs are told from, in turns of every second
+POOL, PARTS = 12_000, 2  # words a pair must stand out from; every second one in turn
 TEMPERATURE = 0.06  # the variance of the mixtures whose posteriors rise
 STEPS, BATCH, RATE = 20, 512, 1e-3  # Adam's steps, pairs in each, its rate
 FOUND = 10_000  # most frequent words whose mutual best pairs join the known ones

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from demalib.contrastive import Link
 from demalib.em import SCHEDULE, Phase, fitting_words, known_evidence, look
 from demalib.finish import Evidence, roots
 from demalib.matching import table_memory
 from demalib.procrustes import orthogonal_factor
+from demalib.progress import progress
 
 SWEEPS = 10  # of the generalised Procrustes iteration
 SMALLEST = 1e-9  # agreement of a direction, at least
@@ -80,7 +80,7 @@ def anneal_together(
     sizes = sorted(min(len(side), most) for side in sides)
     memory = table_memory(sides[0], *sizes[-2:])
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
-    for phase, candidates in tqdm(rounds, desc="together", unit="round", disable=None):
+    for phase, candidates in progress(rounds, desc="together", unit="round"):
         cross = {}
         for (a, b), pairs in known.items():
             src, tgt = (sides[k][: min(phase.words, most)] for k in (a, b))

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     examples = [text for group in GROUPS for text in group.EXAMPLES.values()]
     top = argparse.ArgumentParser(
         "demalib",
-        description="Align word embeddings of two languages.",
+        description="Align word embeddings of two or more languages.",
         epilog="\n  ".join(["examples:", *examples]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

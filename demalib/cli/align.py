@@ -31,7 +31,7 @@ from demalib.plugins import use_working_folder
 from demalib.solvers import SOLVERS, get_solver
 from demalib.spaces import describe_space, is_space, save_space
 
-FREQUENT, SHOWN = 10_000, 10  # of so many frequent words, so many that have moved most
+FREQUENT, SHOWN = 10_000, 10  # search this many frequent words; show this many that moved most
 STRICT = 3  # exit code of an alignment that did not work, with --strict
 EXAMPLES = {
     "align": """demalib align --src en.vec --tgt de.vec --out aligned
@@ -76,7 +76,7 @@ def align(args: argparse.Namespace) -> int:
     choose_two(args)
     use_working_folder([args.solver])
     get_solver(args.solver)
-    parse_kinds(args.hints)  # a mistake in it is told before files are read
+    parse_kinds(args.hints)  # report a mistake in it before reading files
     out = Path(args.out)
     with claim_folder(out):  # before the work, not after it
         replaced = (out / alignment.FILES[-1]).is_file()

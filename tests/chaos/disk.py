@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NAMES = ("replace", "rename", "mkdir", "unlink", "remove", "rmdir", "link")
-MOST = 6  # so many unflushed changes of names are combined in every way, of more a sample
+MOST = 6  # up to this many unflushed renames, try every combination; beyond it, a sample
 DRAWN = 24  # combinations of more
 
 Id = int
@@ -225,7 +225,7 @@ def cut(
         job: What is done.
         judge: Reads the folder, told whether the job had returned; "" or what is wrong.
         seed: Of the sample, where all combinations would be too many.
-        most: So many states at most, drawn from all; 0 tries all.
+        most: Try at most this many states, drawn from all; 0 tries all.
 
     Returns:
         The number of states, and those that were wrong.

@@ -151,7 +151,7 @@ def sweep(folder: Path, seeds: int = 2) -> str:
 
 
 def leftovers(seeds: int) -> list[str]:
-    """What a sweep of so many runs left behind: kernels, or files in the temporary folder."""
+    """List what a sweep of this many runs leaves behind: kernels, or temporary files."""
     with ground() as (folder, address), tempfile.TemporaryDirectory(prefix="t") as temporary:
         place = fresh(folder, "sweep")
 

@@ -70,7 +70,7 @@ class Machines:
             os.close(handle)
 
     def set(self, loss: float = 0.0, cut: tuple[int, ...] = ()) -> None:
-        """Lose so many packets, 0 to 1, and all of those from or to some machines."""
+        """Lose a share of the packets, 0 to 1, and all packets from or to some machines."""
         os.write(self.control, json.dumps([loss, cut]).encode() + b"\n")
 
     def start(self, number: int, words: list[str], **options) -> subprocess.Popen:

@@ -221,7 +221,7 @@ class Nursery:
 
 
 def single_faults(name: str, sample: int = 0) -> tuple[Counter, list[str]]:
-    """Let every call of a job fail once, or so many, evenly spread: faults by kind, and breaches."""
+    """Let every call of a job fail once, or an even sample of them; count faults and breaches."""
 
     def job(place: Path) -> str:
         pooch.core.time.sleep = lambda seconds: None  # between tries of a download

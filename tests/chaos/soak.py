@@ -24,7 +24,7 @@ def resident() -> float:
 
 
 def soak(rounds: int, steps: int) -> dict[str, float]:
-    """Megabytes that so many EM rounds, and so many gradient steps with checkpoints, added."""
+    """Measure how many megabytes these EM rounds and gradient steps with checkpoints add."""
     pair, grown = make_pair(*world.spaces()), {}
     fit_em(pair, world.EM)
     before = resident()
