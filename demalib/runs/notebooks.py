@@ -182,7 +182,9 @@ def sweep(
         further seeds of a solver without random numbers), ``seconds`` and ``detail`` (its folder
         or what went wrong).
     """
-    notebook_parameters(notebook, {})  # report a missing notebook or papermill once, before the first run
+    notebook_parameters(
+        notebook, {}
+    )  # report a missing notebook or papermill once, before the first run
     notebook = Path(notebook).resolve()
     jobs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     rows: dict[int, dict[str, Any]] = {}

@@ -27,7 +27,9 @@ def main() -> int:
     args.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
     args.add_argument("--inputs", type=int, default=100_000, help="damaged files, at least")
     args.add_argument("--kills", type=int, default=56, help="at least")
-    args.add_argument("--rounds", type=int, default=400, help="rounds of EM, and as many gradient steps")
+    args.add_argument(
+        "--rounds", type=int, default=400, help="rounds of EM, and as many gradient steps"
+    )
     args.add_argument("--runs", type=int, default=50, help="of a sweep that leaves nothing behind")
     args.add_argument("--faults", type=int, default=0, help="single faults per job; 0 is all")
     args.add_argument("--repeats", type=int, default=5, help="of the measurement of flushing")
