@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from demalib.data.binary import write_word2vec_bin
 from demalib.data.files import atomic_write, plain_name
 from demalib.data.text import EXACT_DIGITS, write_vec
+from demalib.embedding import Embedding
 from demalib.errors import DataError, harmless
 from demalib.pair import Mapping, Pair, retrievers
 from demalib.procrustes import best_partners
@@ -82,8 +83,17 @@ def export_alignment(
             paths.append(Path(folder) / plain_name(f"{x.lang}-{y.lang}.dictionary.tsv"))
             write_dictionary(paths[-1], found, x.words, y.words, top, mutual)
         return paths
-    ending, write = WRITERS[format]
-    for side, vectors in ((src, directions[0].mapped), (tgt, directions[0].targets)):
+    return write_vectors(
+        folder, [(src, directions[0].mapped), (tgt, directions[0].targets)], format
+    )
+
+
+def write_vectors(
+    folder: str | Path, sides: Iterable[tuple[Embedding, Tensor]], format: str
+) -> list[Path]:
+    """Write languages with their vectors in a common space, ``(N, d)``, a file for each."""
+    (ending, write), paths = WRITERS[format], []
+    for side, vectors in sides:
         paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
         write(paths[-1], side.words, vectors.cpu().numpy())
     return paths

@@ -140,6 +140,7 @@ def fit_many(
     vectors = [_vectors(pairs, k) for k in range(languages)]
     maps = [torch.eye(vectors[0].shape[1]).to(vectors[0])] * languages
     facts: dict[Link, dict[str, Any]] = {}
+    trials: dict[Link, aligner.Solution] = {}
     for (a, b), pair in pairs.items():
         counts = dict(hints[a, b].counts)
         if pair.train is not None:
@@ -147,16 +148,16 @@ def fit_many(
         facts[a, b] = {"hints": counts}
         if hub not in (a, b):
             continue
-        found = aligner.solve(pair, config, em.SCHEDULE[:1])
-        W = found.annealed.W
+        trials[a, b] = aligner.solve(pair, config, em.SCHEDULE[:1])
+        W = trials[a, b].annealed.W
         maps[b if a == hub else a] = W.T if a == hub else W
-        facts[a, b] |= {"held_out": found.held_out, "positions": found.found.get(found.last)}
     by_rank = config.ablate != "prior"
     maps, evidence = anneal_together(vectors, maps, known, hub, tau=config.tau, by_rank=by_rank)
     maps = finish_many(config.last, vectors, maps, evidence, known, hub)
     for (a, b), pair in pairs.items():
         ends = Finished(maps[a], maps[b], maps[b], maps[a])
-        facts[a, b] |= _judge(pair, ends, hints[a, b].rows, facts[a, b])
+        verdict = _judge(pair, ends, hints[a, b].rows, trials.get((a, b)))
+        facts[a, b]["verdict"] = verdict.to_dict()
     return maps, {"hub": hub, "pairs": facts}
 
 
@@ -183,19 +184,20 @@ def finish_many(
     return [P @ turn for P in ends]
 
 
-def _judge(pair: Pair, ends: Finished, rows: np.ndarray, facts: dict[str, Any]) -> dict[str, Any]:
+def _judge(
+    pair: Pair, ends: Finished, rows: np.ndarray, tried: aligner.Solution | None
+) -> trial.Verdict:
     """Give the verdict on a pair.
 
     A pair with the hub is judged by the hints that its trial held out. Hints between two other
     languages were used nowhere, so the final maps are judged by them.
     """
-    kind, places = facts.pop("held_out", None), facts.pop("positions", None)
-    if kind is None:
-        kind, rows = "words of like spelling", rows[trial.hold_out(rows, 1)]
-        places = trial.positions(ends, pair.x, pair.y, rows) if len(rows) else None
-    found = np.empty(0) if places is None else places
-    verdict = trial.give_verdict(ends, pair.x, pair.y, kind, found)
-    return {"verdict": verdict.to_dict()}
+    kind, found = "words of like spelling", np.empty(0)
+    if tried is not None:
+        kind, found = tried.held_out, tried.found.get(tried.last, found)
+    elif len(rows := rows[trial.hold_out(rows, 1)]):
+        found = trial.positions(ends, pair.x, pair.y, rows)
+    return trial.give_verdict(ends, pair.x, pair.y, kind, found)
 
 
 def _vectors(pairs: dict[Link, Pair], language: int) -> Tensor:

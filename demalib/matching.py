@@ -69,7 +69,7 @@ def e_step(
     a, b = (x, y) if of is None else (of[0][rows], of[1][columns])
     if not len(x) or not len(y):
         return Matched(a.T @ a.new_zeros(len(a), b.shape[1]), src_weight, tgt_weight, 0.0)
-    table = _Table(x, y, W, tgt.sigma2, log_ranks, memory)
+    table = _Table(_Logits(x, y, W, tgt.sigma2, log_ranks), memory)
     found = a.new_zeros(len(a), b.shape[1])
     row_sums, col_sums = x.new_zeros(len(x)), x.new_zeros(len(y))
     for i, j, g in table.weights(beta):
@@ -94,24 +94,12 @@ class _Table:
     """All logits l_ij of two mixtures in half precision, and the log-sums of rows and columns.
 
     Args:
-        x: Source words, ``(n, d)``.
-        y: Target words, ``(m, d)``.
-        W: The map, ``(d, d)``, or None.
-        sigma2: The variance of both mixtures.
-        log_ranks: What :meth:`WordMixture.log_rank` gives, ``(n,)`` and ``(m,)``; None for no prior.
+        logits: What makes them, a tile at a time.
         memory: What :func:`table_memory` made.
     """
 
-    def __init__(
-        self,
-        x: Tensor,
-        y: Tensor,
-        W: Tensor | None,
-        sigma2: float,
-        log_ranks: tuple[Tensor, Tensor] | None,
-        memory: Tensor | None,
-    ) -> None:
-        n, m = len(x), len(y)
+    def __init__(self, logits: _Logits, memory: Tensor | None) -> None:
+        x, n, m = logits.query, len(logits.query), len(logits.keys)
         limits = zip(tile_shape(x), (n, m), strict=True)
         rows, columns = (min(limit, size) for limit, size in limits)
         memory = table_memory(x, n, m) if memory is None else memory
@@ -125,7 +113,6 @@ class _Table:
         self.halves = memory[: n * m].split(sizes)
         self.tops, row_sums = x.new_empty(2, n, -(-m // columns))
         col_sums = x.new_empty(-(-n // rows), m)
-        logits = _Logits(x, y, W, sigma2, log_ranks)
         for (s, i, t, j), half in zip(self.blocks, self.halves, strict=True):
             tile, copy = (_as_tile(part, i, j) for part in self.spare)
             logits.write(i, j, tile, copy)
@@ -168,6 +155,13 @@ class _Logits:
     in bits: :math:`-\|x_i W - y_j\|^2 / 2\sigma^2` for an orthogonal W. Points and words get a
     column each for what depends on one of them alone, so that one product makes the tile. Off the
     diagonal, where all ranks i are below all ranks j or above them, so does the prior.
+
+    Args:
+        x: Source words, ``(n, d)``.
+        y: Target words, ``(m, d)``.
+        W: The map, ``(d, d)``, or None.
+        sigma2: The variance of both mixtures.
+        log_ranks: What :meth:`WordMixture.log_rank` gives, ``(n,)`` and ``(m,)``; None for no prior.
     """
 
     def __init__(

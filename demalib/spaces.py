@@ -13,7 +13,7 @@ from demalib.data.files import exchange_files, folder_aside, plain_name
 from demalib.data.store import load_embedding, save_embedding
 from demalib.data.tensors import read_tensors, write_tensors
 from demalib.errors import DataError
-from demalib.export import WRITERS
+from demalib.export import WRITERS, write_vectors
 from demalib.many import Space
 from demalib.trial import Verdict
 
@@ -83,10 +83,8 @@ def export_space(space: Space, folder: str | Path, format: str) -> list[Path]:
     """
     if format not in WRITERS:
         raise DataError(f"format {format!r} is for two languages: name them with --from and --to")
-    ending, write = WRITERS[format]
-    paths = []
-    for side, P in zip(space.sides, space.maps, strict=True):
-        vectors = normalize(torch.from_numpy(side.vectors) @ P, dim=1)
-        paths.append(Path(folder) / plain_name(f"{side.lang}.aligned{ending}"))
-        write(paths[-1], side.words, vectors.numpy())
-    return paths
+    vectors = (
+        normalize(torch.from_numpy(side.vectors) @ P, dim=1)
+        for side, P in zip(space.sides, space.maps, strict=True)
+    )
+    return write_vectors(folder, zip(space.sides, vectors, strict=True), format)
