@@ -134,3 +134,16 @@ def server(tmp_path, monkeypatch):
     yield root
     httpd.shutdown()
     httpd.server_close()
+
+
+@pytest.fixture
+def languages(rng):
+    """Three noised rotations of one space; bb and cc share no word, either shares 60 with aa."""
+    x = rng.standard_normal((800, 16)).astype(np.float32)
+    out = []
+    for lang, shared in (("aa", range(120)), ("bb", range(60)), ("cc", range(60, 120))):
+        turn, _ = np.linalg.qr(rng.standard_normal((16, 16)))
+        noised = x + 0.3 * rng.standard_normal(x.shape)
+        words = [f"w{i}" if i in shared else f"{lang}{i}" for i in range(len(x))]
+        out.append(Embedding(words, (noised @ turn).astype(np.float32), lang))
+    return out

@@ -20,19 +20,6 @@ def right(mapping, pair):
     return float(best.eq(torch.arange(len(best))).float().mean())
 
 
-@pytest.fixture
-def languages(rng):
-    """Three noised rotations of one space; bb and cc share no word, either shares 60 with aa."""
-    x = rng.standard_normal((800, 16)).astype(np.float32)
-    out = []
-    for lang, shared in (("aa", range(120)), ("bb", range(60)), ("cc", range(60, 120))):
-        turn, _ = np.linalg.qr(rng.standard_normal((16, 16)))
-        noised = x + 0.3 * rng.standard_normal(x.shape)
-        words = [f"w{i}" if i in shared else f"{lang}{i}" for i in range(len(x))]
-        out.append(Embedding(words, (noised @ turn).astype(np.float32), lang))
-    return out
-
-
 def test_languages_without_a_common_word_meet_in_the_hub(languages):
     space = align_many(languages)
     assert space.info["hub"] == "aa" and space.langs == ("aa", "bb", "cc")

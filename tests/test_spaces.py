@@ -1,8 +1,8 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_many import languages  # noqa: F401
 
 from demalib.cli import main
 from demalib.data.store import save_embedding
@@ -12,7 +12,7 @@ from demalib.spaces import export_space, is_space, load_space, save_space
 
 
 @pytest.fixture
-def files(languages, tmp_path):  # noqa: F811
+def files(languages, tmp_path):
     for side in languages:
         save_embedding(tmp_path / f"{side.lang}.vec", side)
     return tmp_path
@@ -27,7 +27,7 @@ def aligned(files, capsys):
     return files / "out"
 
 
-def test_a_space_survives_the_disk(languages, tmp_path):  # noqa: F811
+def test_a_space_survives_the_disk(languages, tmp_path):
     space = align_many(languages)
     save_space(tmp_path, space)
     again = load_space(tmp_path)
@@ -87,10 +87,8 @@ def test_damaged_spaces_are_refused(aligned):
     assert is_space(aligned)
 
 
-def test_sides_of_other_dimensions_are_brought_down(languages, rng):  # noqa: F811
+def test_sides_of_other_dimensions_are_brought_down(languages, rng):
     """A language in 24 dimensions joins two of 16."""
-    from dataclasses import replace
-
     wide = np.concatenate([languages[2].vectors, 0.01 * rng.standard_normal((800, 8))], axis=1)
     turn, _ = np.linalg.qr(rng.standard_normal((24, 24)))
     third = replace(languages[2], vectors=(wide @ turn).astype(np.float32))
@@ -101,7 +99,7 @@ def test_sides_of_other_dimensions_are_brought_down(languages, rng):  # noqa: F8
     assert space.info["pairs"]["aa-cc"]["verdict"]["answer"] == "yes"
 
 
-def test_export_of_a_space_keeps_unit_vectors(languages, tmp_path):  # noqa: F811
+def test_export_of_a_space_keeps_unit_vectors(languages, tmp_path):
     paths = export_space(align_many(languages[:2]), tmp_path, "npz")
     found = np.load(paths[0])
     np.testing.assert_allclose(np.linalg.norm(found["vectors"], axis=1), 1, atol=1e-5)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from demalib import alignment, solvers
 from demalib.cli.common import (
+    NamedFile,
     Once,
     add_command,
     add_langs,
@@ -126,13 +128,13 @@ def align_together(args: argparse.Namespace) -> int:
         replaced = is_space(out)
         if (out / alignment.FILES[-1]).is_file():
             raise DataError(f"{display_path(out)}: has an alignment of two; choose another folder")
-        sides = [read_vectors(file.path, policy_of(args), file.lang) for file in files]
+        policy = policy_of(args)
+        sides = [read_vectors(file.path, policy, file.lang) for file in files]
         print(*(side.summary() for side in sides), sep="\n")
-        settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": args.hints}
-        config = Config("-".join(file.lang for file in files[:2]), seed=args.seed)
+        config = config_of(args, files, args.hints)
         started = time.perf_counter()
-        space = align_many(sides, config.replace(**settings), args.hub)
-        space.info["policy"] = asdict(policy_of(args))
+        space = align_many(sides, config, args.hub)
+        space.info["policy"] = asdict(policy)
         seconds = time.perf_counter() - started
         save_space(out, space)
     tail = " (replaced the space that was there)" if replaced else ""
@@ -141,6 +143,13 @@ def align_together(args: argparse.Namespace) -> int:
         print(f"{name}: {fact}")
     answers = [facts["verdict"]["answer"] for facts in space.info["pairs"].values()]
     return STRICT if args.strict and "no" in answers else 0
+
+
+def config_of(args: argparse.Namespace, files: Sequence[NamedFile], hints: str) -> Config:
+    """Make the settings that the options ask for; a space is named after its first two files."""
+    settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": hints}
+    name = "-".join(file.lang for file in files[:2])
+    return Config(name, args.solver, args.seed).replace(**settings)
 
 
 def learn(args: argparse.Namespace) -> tuple[Mapping, Pair]:
@@ -153,8 +162,7 @@ def learn(args: argparse.Namespace) -> tuple[Mapping, Pair]:
     hints = args.hints
     if args.same_language and hints == Config().hints:
         hints = "identical,numerals"  # another spelling is another word
-    settings = {"vectors": "files", "max_vocab": args.max_vocab, "hints": hints}
-    config = Config(f"{src.lang}-{tgt.lang}", args.solver, args.seed).replace(**settings)
+    config = config_of(args, files, hints)
     pair = make_pair(src, tgt, train, normalisation=get_solver(args.solver).normalisation)
     print(src.summary(), tgt.summary(), f"{len(pair.identical):,} identical words", sep="\n")
     started = time.perf_counter()

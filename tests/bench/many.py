@@ -55,7 +55,7 @@ def many(langs: tuple[str, ...] = LANGS, max_vocab: int = 0) -> dict[str, Any]:
                 "high": high,
                 "copy": two["copied"].mean(),
             }
-            share = {k: v if k == "direction" else round(100 * v, 2) for k, v in row.items()}
+            share = {k: v if k == "direction" else round(100 * float(v), 2) for k, v in row.items()}
             rows.append(share | {"queries": len(two), "hub": space.info["hub"]})
             print(rows[-1], flush=True)
     table = pd.DataFrame(rows)

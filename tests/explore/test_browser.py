@@ -45,14 +45,14 @@ def small_copy(folder):
     return folder / "explorer.ipynb"
 
 
-@pytest.fixture
-def app(tmp_path, real_cache):
-    """The address of a Voila server on a free loopback port."""
+@contextlib.contextmanager
+def serve(notebook):
+    """Serve a notebook with Voila on a free loopback port; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "voila", str(small_copy(tmp_path)), f"--port={port}"]
-    with (tmp_path / "voila.log").open("w") as log:
+    command = [sys.executable, "-m", "voila", str(notebook), f"--port={port}"]
+    with notebook.with_name("voila.log").open("w") as log:
         server = subprocess.Popen(
             [*command, "--no-browser", "--Voila.ip=127.0.0.1"],
             stdout=log,
@@ -65,6 +65,13 @@ def app(tmp_path, real_cache):
         finally:
             server.terminate()
             server.wait(30)
+
+
+@pytest.fixture
+def app(tmp_path, real_cache):
+    """The address of the explorer on a tiny vocabulary."""
+    with serve(small_copy(tmp_path)) as address:
+        yield address
 
 
 def wait_until_open(port, server):

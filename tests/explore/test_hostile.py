@@ -1,18 +1,14 @@
 """Words that would do harm are shown harmlessly: in a browser, a terminal, a table, a figure."""
 
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
 
 import nbformat
 import numpy as np
 import pytest
 import torch
 from chaos.hostile import HOSTILE
-from explore.test_browser import CHROMIUM, NOTEBOOK, page, wait_until_open  # noqa: F401
+from explore.test_browser import CHROMIUM, NOTEBOOK, page, serve  # noqa: F401
 
 from demalib import plots
 from demalib.alignment import save_alignment
@@ -110,23 +106,11 @@ def test_a_figure_takes_no_word_for_mathematics():
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_no_script_runs_in_the_browser(page, tmp_path):  # noqa: F811
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     plain = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
     cells = [nbformat.v4.new_code_cell(SETTING)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=plain), tmp_path / "h.ipynb")
-    command = [sys.executable, "-m", "voila", str(tmp_path / "h.ipynb"), f"--port={port}"]
-    with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen(
-            [*command, "--no-browser", "--Voila.ip=127.0.0.1"],
-            stdout=log,
-            stderr=log,
-            env=os.environ | {"PYTHONPATH": str(NOTEBOOK.parents[1])},
-        )
-    try:
-        wait_until_open(port, server)
-        page.goto(f"http://127.0.0.1:{port}/")
+    with serve(tmp_path / "h.ipynb") as address:
+        page.goto(address)
         page.wait_for_selector("[role='status']")
         typed = page.get_by_placeholder("type a word")
         for word in WORDS[:3]:
@@ -140,6 +124,3 @@ def test_no_script_runs_in_the_browser(page, tmp_path):  # noqa: F811
         assert page.locator("h3 script, h3 img, [role='status'] img").count() == 0
         text = page.inner_text("body")
         assert "\\u202e" in text and not re.search("[\u202a-\u202e]", text)
-    finally:
-        server.terminate()
-        server.wait(30)
