@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Threads that wait sleep: on busy cores, spinning ones cost ten times the work.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test chaos fuzz lint lab app bench setup sbom clean
+.PHONY: run test tables chaos fuzz lint lab app book bench setup sbom clean
 
 run: $(READY)          ## align English and French, print the table
 	@$(BIN)/demalib fetch en fr
@@ -17,14 +17,17 @@ test: lint             ## everything: lint, unit tests, examples in docstrings, 
 	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
+tables: $(READY)       ## every committed table anew, hours; goes on where it stopped; set DEMALIB_MUSE for MUSE's words
+	$(BIN)/demalib reproduce --scheduler local --workers 2
+
 lint: $(READY)         ## ruff, formatting included; types; known holes in the pinned versions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@.ci/audit $(BIN)
 
-chaos: $(READY)        ## 100,000 damaged files, 50 kills and a soak; SEED=1 repeats one
-	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED))
+chaos: $(READY)        ## damaged files, kills, power cuts, faults; SEED=1 repeats, PARTS="kills fuzz" runs two
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m chaos $(PARTS) $(if $(SEED),--seed $(SEED))
 
 fuzz: $(READY)         ## a million inputs or an hour, guided by coverage: pip install -e ".[fuzz]" first
 	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -W ignore -m chaos.guided
@@ -37,7 +40,11 @@ lab: $(READY)          ## open the notebooks
 	$(BIN)/jupyter lab notebooks
 
 app: $(READY)          ## the explorer as a page of its own, for this machine only
-	$(BIN)/voila notebooks/09_explorer.ipynb --Voila.ip=127.0.0.1
+	$(BIN)/voila notebooks/06_explorer.ipynb --Voila.ip=127.0.0.1
+
+book: $(READY)         ## the notebooks as a site, without a network; open build/book/index.html
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees -c notebooks/book notebooks build/book
+	@echo "the book is in build/book/index.html"
 
 setup: $(READY)        ## only set up; LOCKED=1 checks what is installed against hashes.txt
 
@@ -57,4 +64,4 @@ endif
 	@touch $@
 
 clean:                 ## forget the set-up and all runs; the cache of vectors stays
-	rm -rf .venv results/runs
+	rm -rf .venv results/runs build

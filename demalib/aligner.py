@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from demalib import em, trial
+from demalib import em, spelling, trial
 from demalib.baselines.shared import train_rows
 from demalib.config import Config
 from demalib.contrastive import share_weight
@@ -30,6 +30,7 @@ ABLATIONS = ("density", "identical", "prior")
 LEXICON = 50  # a lexicon with at least this many query words is tested; a smaller one is not
 TENTH, FOURTH = 10, 4  # the test holds out every tenth query of the lexicon, or every fourth hint
 FEWEST = 10  # hints; from fewer EM starts as if there were none
+NOTHING = np.empty((0, 2), dtype=np.int64)  # no pair
 
 
 class Fit(NamedTuple):
@@ -41,11 +42,11 @@ class Fit(NamedTuple):
 
 
 def fit(pair: Pair, config: Config, watch: Watch | None = None) -> Mapping:
-    """Align a pair by agreement EM with all that is known about it.
+    """Align a pair by EM with all that is known about it; ``config.pairing`` says which EM.
 
     Args:
         pair: Two spaces; its train lexicon, if there is one, is believed.
-        config: ``hints``, ``last``, ``tau``, ``knn`` and ``ablate``: ``density`` (Procrustes on
+        config: ``hints``, ``reads``, ``last``, ``tau``, ``knn`` and ``ablate``: ``density`` (Procrustes on
             the identical words alone), ``identical`` (no hint and a random start) or ``prior``
             (no rank prior). An orthogonal map and its transpose are tied, so there is no cycle
             loss to leave out.
@@ -122,12 +123,27 @@ def solve(
     x, y, hints, known = pair.x, pair.y, pair.hints(config), known_pairs(pair, config)
     by_rank = config.ablate != "prior"
     options: dict[str, Any] = {"tau": config.tau, "by_rank": by_rank, "knn": config.knn}
+    options["pairing"] = config.pairing
 
-    def run(some: Hints, certain: np.ndarray, phases: Any, watch: Any = None) -> em.Annealed:
+    def run(
+        some: Hints, certain: np.ndarray, phases: Any, watch: Any = None, out: Any = NOTHING
+    ) -> em.Annealed:
         clamped = torch.from_numpy(certain).to(x.device)
         W = start_from(x, y, some, clamped)
         phases = em.plan(len(np.unique(certain[:, 0])), phases)
-        return em.anneal(x, y, W, clamped, schedule=phases, watch=watch, **options)
+        if not config.reads or len(phases) < 2:
+            return em.anneal(x, y, W, clamped, schedule=phases, watch=watch, **options)
+        wide = em.anneal(x, y, W, clamped, schedule=phases[:1], watch=watch, **options)
+        alike = pair.alike.allowed()
+        unused = torch.from_numpy(trial.apart(alike.rows.cpu().numpy(), out)).to(x.device)
+        partners = spelling.partners_of(x @ wide.W, y, alike.only(unused), config.tau)
+        done, spent = len(wide.history), wide.history["seconds"].iloc[-1]
+        later = watch and (lambda at, W, back: watch(done + at, W, back))
+        options_now = options | {"partners": partners, "schedule": phases[1:], "watch": later}
+        narrow = em.anneal(x, y, wide.W, clamped, **options_now)
+        rest = narrow.history
+        rest = rest.assign(round=rest["round"] + done, seconds=rest["seconds"] + spent)
+        return narrow._replace(history=pd.concat([wide.history, rest], ignore_index=True))
 
     steps = LAST if config.last == "auto" else (config.last,)
     if len(hints.rows) + len(known) < FEWEST:
@@ -137,7 +153,7 @@ def solve(
     held_out, out, soft, rest = _held_out(hints.rows, known)
     last, found = steps[0], {}
     if len(out):
-        quick = run(hints.only(soft), rest, trial.QUICK)
+        quick = run(hints.only(soft), rest, trial.QUICK, out=out)
         clamped = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
         for step in steps:
             maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, clamped)
@@ -150,7 +166,7 @@ def solve(
 def known_pairs(pair: Pair, config: Config) -> np.ndarray:
     """Return the row numbers of the train lexicon's pairs, each once, ``(K, 2)``; K may be 0."""
     if pair.train is None or config.ablate == "identical":
-        return np.empty((0, 2), dtype=np.int64)
+        return NOTHING
     return np.unique(pair.train, axis=0)
 
 
@@ -181,11 +197,7 @@ def _held_out(
         held, kind = known[trial.hold_out(known, TENTH)], "pairs of the lexicon"
     else:
         held, kind = rows[trial.hold_out(rows, FOURTH)], "words of like spelling"
-    soft, certain = (
-        ~(np.isin(pairs[:, 0], held[:, 0]) | np.isin(pairs[:, 1], held[:, 1]))
-        for pairs in (rows, known)
-    )
-    return kind, held, soft, known[certain]
+    return kind, held, trial.apart(rows, held), known[trial.apart(known, held)]
 
 
 def _start_without_hints(pair: Pair, config: Config) -> Tensor:

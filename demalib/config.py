@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -23,6 +24,9 @@ PAPER_LANGS = ("es", "de", "fr", "ru", "zh", "ja", "et", "fi", "el", "hu", "pl",
 PAPER_PAIRS = tuple(f"en-{lang}" for lang in PAPER_LANGS)
 
 
+ANNEALED = Settings(anneal=True, steps=450, components=20_000)
+
+
 @dataclass(frozen=True)
 class Config:
     """All settings that decide the outcome of a run.
@@ -39,6 +43,8 @@ class Config:
         max_vocab: Words kept per side; 0 means the default of the language.
         exclude_test: Leave pairs of the test lexicons out of the hints.
         hints: What em starts from, beside a lexicon: any of identical, numerals and cognates.
+        reads: Let em's E-step read too, once its candidates are few: words that look alike get a
+            higher prior (:mod:`demalib.spelling`). The metric ``csls-s`` reads in any case.
         last: How em ends: contrastive, symmetric, free or orthogonal; auto chooses by hints that
             are held out.
         refinements: Rounds of Procrustes refinement; -1 means the solver's default.
@@ -51,6 +57,8 @@ class Config:
         sigma2_tgt: Variance of the target components that score mapped source samples.
         tau: Temperature of the rank prior (Section 3.3).
         max_identical: Number of most frequent identical words in the hint; 0 means all.
+        pairing: How em weighs a pair of words: agreement of both directions, or sum, which is EM
+            of Eq. 10.
         gradient: Settings of the gradient solver only.
     """
 
@@ -64,6 +72,7 @@ class Config:
     max_vocab: int = 0
     exclude_test: bool = True
     hints: str = "identical,numerals,cognates"
+    reads: bool = False
     last: str = "auto"
     refinements: int = -1
     dictionary: str = "mutual"
@@ -74,7 +83,8 @@ class Config:
     sigma2_tgt: float = 0.01
     tau: float = 2.0
     max_identical: int = 0
-    gradient: Settings = field(default_factory=Settings)
+    pairing: str = "agreement"
+    gradient: Settings = field(default_factory=lambda: ANNEALED)
 
     @property
     def langs(self) -> tuple[str, str]:
@@ -161,6 +171,7 @@ _LOOP = {
     "components": 20_000,
     "batch": 2048,
     "steps": 150_000,
+    "anneal": False,
     "rate": 1e-3,
     "schedule": "decay",
     "identical_weight": 10.0,
@@ -184,6 +195,46 @@ RECIPES: dict[str, dict[str, Any]] = {
     # the scripts with known errors fixed: words drawn by frequency, no test words in the hint
     "fixed": {**_LOOP, "sampling": "frequency"},
 }
+
+
+def split_name(name: str) -> tuple[str, dict[str, Any]]:
+    """Split the name of a run, ``em,hints=none``, into its solver and its settings.
+
+    The reverse of :attr:`Config.name`: a part without ``=`` belongs to the value before it.
+
+    Raises:
+        DataError: The first setting has no ``=``.
+
+    Example:
+        >>> split_name("em,hints=identical,cognates,last=free")
+        ('em', {'hints': 'identical,cognates', 'last': 'free'})
+    """
+    solver, *parts = name.split(",")
+    settings: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if equals:
+            settings[key] = value
+        elif settings:
+            settings[next(reversed(settings))] += f",{part}"
+        else:
+            raise DataError(f"{name!r}: a setting needs a value, such as em,hints=none")
+    return solver, {key: literal(value) for key, value in settings.items()}
+
+
+def literal(text: str) -> str | int | float | bool:
+    """Parse a parameter as papermill's own command line does.
+
+    Example:
+        >>> literal("0.5"), literal("True"), literal("em")
+        (0.5, True, 'em')
+    """
+    if text in ("True", "False", "true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def reverse_pair(pair: str) -> str:

@@ -12,7 +12,7 @@ from demalib.procrustes import induce_dictionary
 
 POOL, PARTS = 12_000, 2  # words a pair must stand out from; every second one in turn
 TEMPERATURE = 0.06  # the variance of the mixtures whose posteriors rise
-STEPS, BATCH, RATE = 20, 512, 1e-3  # Adam's steps, pairs in each, its rate
+STEPS, BATCH, RATE = 20, 512, 1e-3  # Adam's steps for two languages, pairs in each, its rate
 FOUND = 10_000  # most frequent words whose mutual best pairs join the known ones
 KNOWN_WEIGHT = 4.0  # a known word counts as much as this many that EM is sure of
 
@@ -33,7 +33,8 @@ def contrastive_step(
 
     by some steps of Adam over all maps: the responsibilities of Eq. 9 without its prior, as
     an objective. Pairs are the known ones and the mutual best ones of the start under CSLS. Where
-    more than two languages are linked, the mean over all links is descended.
+    more than two languages are linked, the mean over all links is descended, in steps that grow
+    with the number of languages, since each map has more links to serve.
 
     Args:
         sides: Words of each language by rank, ``(N, d)``.
@@ -51,7 +52,7 @@ def contrastive_step(
     scales = [(side[:POOL] @ P).norm(dim=1).mean() for side, P in zip(sides, maps, strict=True)]
     ends = [(P / scale).requires_grad_() for P, scale in zip(maps, scales, strict=True)]
     optimizer = torch.optim.Adam(ends, lr=RATE)
-    for step in range(STEPS if pairs else 0):
+    for step in range(STEPS * len(sides) // 2 if pairs else 0):
         part = step % PARTS
         pools = [
             normalize(side[part:POOL:PARTS] @ P, dim=1) for side, P in zip(sides, ends, strict=True)

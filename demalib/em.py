@@ -1,18 +1,23 @@
-"""Agreement EM: density matching in rounds with closed forms, instead of gradient steps.
+"""EM: density matching in rounds with closed forms, instead of gradient steps.
 
 Eq. 10 is the log-likelihood of a mixture whose means are known and whose only unknown is the
-map. Such a likelihood has an EM algorithm. Here the E-step (:func:`demalib.matching.e_step`) asks
-which target word each source word could be, and the other way round, and weighs a pair by the
-product of both answers to a power. The M-step is a Procrustes problem while the map is kept
-orthogonal, where log|det W| = 0; :mod:`demalib.finish` may let go of that in the end. The variance
-is annealed from wide to narrow by one rule for all pairs: the effective number of candidates per
-word falls geometrically. Nothing is random. Pairs that are known, such as a user's dictionary,
-clamp the weights: their words leave the E-step, and each pair keeps a fixed weight in the M-step.
+map. Such a likelihood has an EM algorithm. Its E-step (:func:`demalib.matching.e_step`) asks which
+target word each source word could be, and the other way round. The M-step is a Procrustes problem
+while the map is kept orthogonal, where log|det W| = 0; :mod:`demalib.finish` may let go of that in
+the end. The variance is annealed from wide to narrow by one rule for all pairs: the effective
+number of candidates per word falls geometrically. Nothing is random. Pairs that are known, such as
+a user's dictionary, clamp the weights: their words leave the E-step, and each pair keeps a fixed
+weight in the M-step.
+
+There are two pairings. ``sum`` adds the posteriors of both directions: that is EM of Eq. 10, and at
+one variance its likelihood never falls. ``agreement``, the default, multiplies them and takes a
+power.
 
 Note:
-    EM of Eq. 10 itself would add the posteriors of both directions where this multiplies them.
-    The product is alignment by agreement (Liang, Taskar and Klein 2006); no likelihood is
-    guaranteed to rise. At beta 1/2 it is one step of symmetric Sinkhorn scaling.
+    Agreement is not EM of the paper's objective, and no likelihood is guaranteed to rise. It is
+    alignment by agreement (Liang, Taskar and Klein 2006), where two models of opposite directions
+    are trained to agree on the product of their posteriors. At beta 1/2 it is also one step of
+    symmetric Sinkhorn scaling: every logit loses half of the log-sums of its row and its column.
 """
 
 from __future__ import annotations
@@ -35,12 +40,13 @@ from demalib.matching import Matched, e_step, table_memory
 from demalib.mixture import LOG2E, WordMixture
 from demalib.procrustes import dictionary_cosine, orthogonal_factor
 from demalib.progress import progress
-from demalib.tiles import free_bytes, weigh_
+from demalib.tiles import Partners, free_bytes, weigh_
 
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
 PROBES = 300  # words that stand for all when the variance is chosen
 RECORDED = 1000  # most frequent words whose dictionary gives the criterion of every round
 FIRST = ((100, 500.0), (1000, 100.0), (math.inf, 20.0))  # known pairs fewer than, candidates
+PAIRINGS = ("agreement", "sum")  # how the posteriors of both directions become one weight
 SHARE = 0.2  # evidence of all known pairs, relative to all others, at least
 
 
@@ -92,16 +98,18 @@ def anneal(
     *,
     tau: float = 2.0,
     by_rank: bool = True,
+    partners: Partners | None = None,
     knn: int = 10,
     watch: Watch | None = None,
     schedule: Sequence[Phase] = SCHEDULE,
+    pairing: str = "agreement",
 ) -> Annealed:
-    r"""Match two densities by agreement EM from a given start.
+    r"""Match two densities by EM from a given start.
 
     Each round chooses the variance, weighs all pairs (:func:`demalib.matching.e_step`) and solves
     :math:`W = \arg\max_{W \in O_d} \mathrm{tr}(W^T C)` with
     :math:`C = \sum_{ij} g_{ij} x_i^T y_j + \lambda \sum_{known} w_{ij} x_i^T y_j`, where the
-    translations of a known word share its weight (:func:`demalib.finish.share_weight`).
+    translations of a known word share its weight (:func:`demalib.contrastive.share_weight`).
     :math:`\lambda = \max(4, 0.2 \sum_{ij} g_{ij} / \sum w_{ij})`, so all known pairs together
     are at least a sixth of the evidence. In the evidence that is returned, :math:`\lambda = 4`.
 
@@ -112,14 +120,18 @@ def anneal(
         known: Row numbers of known pairs, ``(K, 2)``. With no other words this is Procrustes.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
+        partners: Words that look alike, for a prior that can read; see :mod:`demalib.spelling`.
         knn: Neighbours k of the criterion that is recorded.
         watch: Called after every round with its number, W_xy and W_yx; what it returns goes into
             the history. It cannot influence the run.
         schedule: The phases.
+        pairing: One of :data:`PAIRINGS`: ``agreement``, or ``sum``, which is EM of Eq. 10.
     """
+    if pairing not in PAIRINGS:
+        raise ValueError(f"unknown pairing {pairing!r}; use one of {', '.join(PAIRINGS)}")
     known = torch.empty(0, 2, dtype=torch.long, device=x.device) if known is None else known
     certain = known_evidence(x, y, known)
-    options: dict[str, Any] = {"tau": tau, "by_rank": by_rank}
+    options: dict[str, Any] = {"tau": tau, "by_rank": by_rank, "partners": partners}
     history: list[dict[str, float]] = []
     wanted = min(max(phase.words for phase in schedule), max(len(x), len(y)))
     most, began = fitting_words(wanted, x.device), time.perf_counter()
@@ -127,7 +139,8 @@ def anneal(
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
     for phase, candidates in progress(rounds, desc="em", unit="round"):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
-        seen = look(src, tgt, W, candidates, phase.beta, known, certain, memory=memory, **options)
+        beta = phase.beta if pairing == "agreement" else None
+        seen = look(src, tgt, W, candidates, beta, known, certain, memory=memory, **options)
         moved, W = W, orthogonal_factor(seen.cross)
         row = {
             "round": len(history) + 1,
@@ -135,6 +148,7 @@ def anneal(
             "candidates": seen.candidates,
             "sigma2": seen.sigma2,
             "log_prob": seen.found.log_prob,
+            "log_prob_back": seen.found.log_prob_back,
             "matched": float(seen.found.src_weight.mean()),
             "moved": float((W - moved).norm()),
             "criterion": dictionary_cosine(src[:RECORDED] @ W, tgt, RECORDED, knn),
@@ -175,12 +189,13 @@ def look(
     tgt: Tensor,
     W: Tensor,
     candidates: float,
-    beta: float,
+    beta: float | None,
     known: Tensor,
     certain: Evidence,
     *,
     tau: float = 2.0,
     by_rank: bool = True,
+    partners: Partners | None = None,
     memory: Tensor | None = None,
 ) -> Seen:
     """Choose the variance and weigh all pairs of words: the first half of a round.
@@ -195,12 +210,14 @@ def look(
         certain: What :func:`known_evidence` made of them.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
+        partners: As for :func:`anneal`.
         memory: What :func:`demalib.matching.table_memory` made.
     """
     candidates = min(candidates, len(tgt) / 4)
     sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)
     src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
-    found = e_step(src_mix, tgt_mix, W, beta, by_rank, memory, known)
+    words = partners and partners.of(slice(len(src)))
+    found = e_step(src_mix, tgt_mix, W, beta, by_rank, memory, known, partners=words)
     return Seen(found, certain, (src, tgt), candidates, sigma2)
 
 

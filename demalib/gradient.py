@@ -1,22 +1,27 @@
-"""The paper's loop: Adam on sampled points, both directions jointly (Section 3)."""
+"""The paper's loop: gradients of sampled points, both directions jointly (Section 3).
+
+With ``anneal`` it begins wide, see :mod:`demalib.annealing`; without it, it is the paper's: Adam from
+a random start at one variance.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+import demalib.annealing as annealing
+from demalib.em import start_map
 from demalib.flow import LinearFlow, Maps, Watch, random_orthogonal
 from demalib.losses import Batch, total
 from demalib.mixture import WordMixture
 from demalib.progress import progress
+from demalib.state import NAMES, Checkpoint, Score, State, Tensors
 
 # A short run must forget its first gradients, which are far larger than its last ones.
 BETAS = {"one-cycle": (0.9, 0.98), "decay": (0.9, 0.999)}
@@ -28,10 +33,6 @@ CHOICES = {
     "selection": ("last", "unsupervised", "supervised"),
     "matmul_dtype": tuple(DTYPES),
 }
-NAMES = ("W_xy", "W_yx")
-Tensors = dict[str, Tensor]
-Facts = dict[str, Any]
-Score = Callable[[Tensor, Tensor], tuple[float, float]]  # (W_xy, W_yx) -> one for each
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,10 @@ class Settings:
         sampling: Words are drawn ``uniform``-ly or by ``frequency`` (Eq. 3).
         batch: Samples of either side in a step.
         steps: Number of steps.
-        rate: Adam's step size, the highest one of the schedule.
+        anneal: Begin wide, with orthogonal maps, for the first :data:`demalib.annealing.HELD` of the
+            steps; otherwise from a random start with the variances as they are.
+        rate: Adam's step size, the highest one of the schedule; annealed, at most
+            :data:`demalib.annealing.GENTLE`.
         schedule: ``decay`` (times 0.999999 a step) or ``one-cycle``.
         validate_every: Steps between validations, which are also checkpoints.
         patience: Validations without gain before stopping early; 0 never stops early.
@@ -66,6 +70,7 @@ class Settings:
     sampling: str = "uniform"
     batch: int = 512
     steps: int = 500
+    anneal: bool = False
     rate: float = 3e-2
     schedule: str = "one-cycle"
     validate_every: int = 100
@@ -84,92 +89,24 @@ class Settings:
         """Adam's step size at a step, counted from 0.
 
         ``decay`` is the released code's: times 0.999999 at every step. ``one-cycle`` rises along
-        a cosine to ``rate`` in the first tenth of the steps and falls to nothing in the rest.
+        a cosine to ``rate`` in the first tenth of the steps and falls to nothing in the rest. If
+        annealed, Adam's steps are those after the held ones, and gentle ones.
         """
+        rate, steps = self.rate, self.steps - self.held
+        if self.anneal:
+            rate, step = min(rate, annealing.GENTLE), max(0, step - self.held)
         if self.schedule == "decay":
-            return self.rate * 0.999999**step
-        peak = max(1.0, 0.1 * self.steps)
+            return rate * 0.999999**step
+        peak = max(1.0, 0.1 * steps)
         if step < peak:
-            return self.rate * (1 + 24 * 0.5 * (1 - math.cos(math.pi * step / peak))) / 25
-        left = (step - peak) / max(1.0, self.steps - peak)
-        return self.rate * 0.5 * (1 + math.cos(math.pi * left))
+            return rate * (1 + 24 * 0.5 * (1 - math.cos(math.pi * step / peak))) / 25
+        left = (step - peak) / max(1.0, steps - peak)
+        return rate * 0.5 * (1 + math.cos(math.pi * left))
 
-
-class Checkpoint(Protocol):
-    """Where a run is kept between two starts; :mod:`demalib.runs.checkpoint` has one on disk."""
-
-    def load(self, signature: str, restore: Callable[[Tensors, Facts], None]) -> None:
-        """Call ``restore`` with what was saved, if anything was; refuse another signature."""
-
-    def save(self, signature: str, tensors: Tensors, facts: Facts) -> None:
-        """Keep a state."""
-
-    def save_last_good(self, signature: str, tensors: Tensors, facts: Facts) -> str:
-        """Keep the state before a failure; say where."""
-
-
-@dataclass
-class State:
-    """All that a run needs to go on as if it had never stopped."""
-
-    flows: tuple[LinearFlow, LinearFlow]
-    adam: torch.optim.Adam
-    generator: torch.Generator
-    step: int = 0
-    best: dict[str, Tensor] = field(default_factory=dict)  # by NAMES
-    scores: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NAMES, -math.inf))
-    stale: int = 0  # validations without gain
-    history: list[dict[str, float]] = field(default_factory=list)
-
-    def dump(self) -> tuple[Tensors, Facts]:
-        """Return all tensors by name, and all else."""
-        tensors = {
-            "generator": self.generator.get_state(),
-            **{f"best.{k}": v for k, v in self.best.items()},
-        }
-        for name, flow in zip(NAMES, self.flows, strict=True):
-            tensors[name] = flow.W.detach()
-            for key, value in self.adam.state[flow.W].items():
-                tensors[f"adam.{name}.{key}"] = torch.as_tensor(value)
-        facts = {name: getattr(self, name) for name in ("step", "scores", "stale", "history")}
-        return {k: v.clone().contiguous() for k, v in tensors.items()}, facts
-
-    def restore(self, tensors: Tensors, facts: Facts) -> None:
-        """Take up what :meth:`dump` gave; a ValueError or KeyError if it does not fit."""
-        W, step = self.flows[0].W, torch.zeros(())  # what a map and Adam's count are like
-        for name in tensors.keys() - {"generator"}:
-            like, tensor = step if name.endswith(".step") else W, tensors[name]
-            if (tensor.shape, tensor.dtype) != (like.shape, like.dtype) or tensor.isnan().any():
-                raise ValueError(f"{name} is broken")
-        last = [{"step": 0, "seconds": 0.0}, *facts["history"]][-1]
-        if facts["step"] != last["step"] or not last["seconds"] >= 0:
-            raise ValueError("its step and its history do not agree")
-        for name, flow in zip(NAMES, self.flows, strict=True):
-            flow.W.data = tensors[name].to(W.device)
-            prefix = f"adam.{name}."
-            kept = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
-            if kept:
-                self.adam.state[flow.W] = {
-                    key: value if key == "step" else value.to(W.device)
-                    for key, value in kept.items()
-                }
-        self.generator.set_state(tensors["generator"])
-        self.best = {k[5:]: v.to(W.device) for k, v in tensors.items() if k.startswith("best.")}
-        self.step, self.scores, self.stale = facts["step"], facts["scores"], facts["stale"]
-        self.history = facts["history"]
-
-    def validate(self, record: dict[str, float], score: Score | None) -> None:
-        """Score both directions; keep the better map of each; add a row to the history."""
-        maps = {name: flow.W.detach() for name, flow in zip(NAMES, self.flows, strict=True)}
-        scores = dict.fromkeys(NAMES, float(self.step))  # "last": later is better
-        if score:
-            scores = dict(zip(NAMES, score(*maps.values()), strict=True))
-            record |= {f"criterion_{name[2:]}": value for name, value in scores.items()}
-        self.stale += 1
-        for name, value in scores.items():
-            if value > self.scores[name]:
-                self.scores[name], self.best[name], self.stale = value, maps[name].clone(), 0
-        self.history.append(record)
+    @property
+    def held(self) -> int:
+        """Number of steps that hold the maps orthogonal."""
+        return annealing.held_steps(self.steps) if self.anneal else 0
 
 
 def fit_gradient(
@@ -187,7 +124,7 @@ def fit_gradient(
     checkpoint: Checkpoint | None = None,
     signature: str = "",
 ) -> Maps:
-    """Minimise Eq. 11 by Adam from a random orthogonal start, as the paper does.
+    """Minimise Eq. 11: annealed, or by Adam from a random orthogonal start as the paper does.
 
     Args:
         src: The source language.
@@ -197,7 +134,8 @@ def fit_gradient(
         settings: Everything about the loop; the mixtures already have its words and noise.
         generator: Source of randomness; the same seed gives the same maps.
         ablate: A part of the objective to leave out (Table 4), see :func:`demalib.losses.total`.
-        start: Maps to start from, ``(d, d)`` each, instead of random ones.
+        start: Maps to start from, ``(d, d)`` each. If left out, those that the identical words
+            say (:func:`demalib.em.start_map`) if annealed, else random ones.
         score: Scores of both maps, by which the best validation is picked; the last if left out.
         watch: Called at every validation with step, W_xy and W_yx; what it returns goes into
             the history. It cannot influence the run.
@@ -209,6 +147,9 @@ def fit_gradient(
     """
     if (settings.selection != "last") != (score is not None):
         raise ValueError(f"selection {settings.selection!r} and score do not fit together")
+    if start is None and settings.anneal and len(v_x):
+        W = start_map(v_x.T @ v_y)
+        start = W, W.T
     state = _fresh(src, settings, generator, start)
     signature = json.dumps([asdict(settings), ablate, signature])
     if checkpoint:
@@ -226,6 +167,7 @@ def fit_gradient(
         if state.step % settings.validate_every == 0 or state.step == settings.steps:
             record = {"step": state.step, "seconds": done + time.perf_counter() - began}
             record["rate"] = settings.learning_rate(state.step - 1)
+            record |= _shape(state, src, tgt, settings, ablate != "prior")
             record |= (losses := {name: float(part) for name, part in parts.items()})
             state.validate(record, score)
             if watch:
@@ -254,6 +196,27 @@ def _fresh(
     return State((flows[0], flows[1]), adam, generator)
 
 
+def _shape(
+    state: State, src: WordMixture, tgt: WordMixture, settings: Settings, by_rank: bool
+) -> dict[str, float]:
+    """Describe a validation: variances, effective candidates, extreme singular values of W."""
+    if state.step <= settings.held:
+        words = annealing.stage_of(state.step - 1, settings.held)[0].words
+        src, tgt = annealing.mixtures(state, src, tgt, words)
+    record = {"sigma2_src": src.sigma2, "sigma2_tgt": tgt.sigma2}
+    for direction, flow, a, b in zip(
+        ("xy", "yx"), state.flows, (src, tgt), (tgt, src), strict=True
+    ):
+        W = flow.W.detach()
+        values = torch.linalg.svdvals(W)
+        record |= {
+            f"candidates_{direction}": annealing.effective_candidates(a.centers @ W, b, by_rank),
+            f"smallest_{direction}": float(values[-1]),
+            f"largest_{direction}": float(values[0]),
+        }
+    return record
+
+
 def _step(
     state: State,
     src: WordMixture,
@@ -263,27 +226,41 @@ def _step(
     ablate: str,
 ) -> tuple[bool, Tensors]:
     """Take one step if the loss is finite; return whether it was, and its parts."""
-    uniform = settings.sampling == "uniform"
-    x, y = (Batch.draw(m, settings.batch, state.generator, uniform) for m in (src, tgt))
+    uniform, size, held = settings.sampling == "uniform", settings.batch, state.step < settings.held
+    lam, alpha, (there, back) = settings.cycle_weight, settings.identical_weight, state.flows
+    alpha *= annealing.IDENTICAL if settings.anneal else 1
+    if held:
+        lam *= annealing.CYCLE
+        there, back = annealing.Rotation(there), annealing.Rotation(back)
+        size *= annealing.FIRST_BATCH if state.step == 0 else 1
+        src, tgt = annealing.narrow(state, src, tgt, settings.held, ablate != "prior")
+    elif settings.anneal:
+        src, tgt = annealing.calm(src, tgt)
+    x, y = (Batch.draw(m, size, state.generator, uniform) for m in (src, tgt))
     left_out = {ablate} - {""} | ({"identical"} if identical is None else set())
     loss, parts = total(
-        *state.flows,
+        there,
+        back,
         x,
         y,
         identical,
-        lam=settings.cycle_weight,
-        alpha=settings.identical_weight,
+        lam=lam,
+        alpha=alpha,
         ablate=left_out,
         reduction=settings.reduction,
         matmul_dtype=DTYPES[settings.matmul_dtype],
     )
     finite = bool(torch.isfinite(loss))
     if finite:
-        for group in state.adam.param_groups:
-            group["lr"] = settings.learning_rate(state.step)
         state.adam.zero_grad()
         loss.backward()
-        state.adam.step()
+        if held:
+            memory = annealing.stage_of(state.step, settings.held)[0].memory
+            annealing.turn(state, x, y, memory, density="density" not in left_out)
+        else:
+            for group in state.adam.param_groups:
+                group["lr"] = settings.learning_rate(state.step)
+            state.adam.step()
         state.step += 1
     return finite, parts
 

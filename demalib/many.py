@@ -71,7 +71,9 @@ class Space:
         P, Q = self.maps[a], self.maps[b]
         mapping = Mapping.of(P, Q, pair, self.config, P_y=Q, P_x=P)
         name = "-".join(self.langs[k] for k in sorted((a, b)))
-        mapping.info.update(self.info.get("pairs", {}).get(name, {}))
+        back = "-".join(reversed(name.split("-")))
+        known = self.info.get("pairs", {})
+        mapping.info.update(known.get(name) or known.get(back) or {})
         return mapping, pair
 
 
@@ -92,17 +94,26 @@ def align_many(
         exclude: Test pairs that no hint may contain, by source and target language.
 
     Returns:
-        The space; the order of the languages changes nothing but the frame.
+        The space, in the frame of the hub; the order of the languages changes nothing.
 
     Raises:
-        DataError: There are fewer than two languages, or two of the same name.
+        DataError: There are fewer than two languages, or two of the same name; the hub is none of
+            them; or the last step is one for two languages only.
     """
-    langs = [side.lang for side in sides]
-    if len(sides) < 2 or len(set(langs)) < len(langs):
+    given = [side.lang for side in sides]
+    if len(sides) < 2 or len(set(given)) < len(given):
         raise DataError(
-            f"align needs two languages or more, each with a name of its own; got {langs}"
+            f"align needs two languages or more, each with a name of its own; got {given}"
         )
-    config = config or Config("-".join(langs[:2]), vectors="files")
+    if hub and hub not in given:
+        raise DataError(f"the hub {hub!r} is none of the languages; use one of {', '.join(given)}")
+    config = config or Config("-".join(given[:2]), vectors="files")
+    if config.last not in ("auto", *LAST):
+        raise DataError(
+            f"last step {config.last!r} is for two languages; use auto, {', '.join(LAST)}"
+        )
+    sides = sorted(sides, key=lambda side: side.lang)  # so that their order changes nothing
+    langs = [side.lang for side in sides]
     sides = [side.normalise(NORMALISATION) for side in sides]
     smallest = min(side.dim for side in sides)
     sides = [side if side.dim == smallest else side.reduce(smallest) for side in sides]
@@ -113,7 +124,9 @@ def align_many(
     maps, info = fit_many(pairs, len(sides), config, langs.index(hub) if hub else None)
     info["hub"] = langs[info["hub"]]
     info["pairs"] = {f"{langs[a]}-{langs[b]}": facts for (a, b), facts in info["pairs"].items()}
-    return Space(tuple(sides), tuple(P.cpu() for P in maps), config, info)
+    order = [langs.index(lang) for lang in given]
+    maps = [maps[k].cpu() for k in order]
+    return Space(tuple(sides[k] for k in order), tuple(maps), config, info)
 
 
 def fit_many(
@@ -137,6 +150,7 @@ def fit_many(
         for k in range(languages)
     ]
     hub = int(np.argmax(total)) if hub is None else hub
+    config = config.replace(last=LAST[0] if config.last == "auto" else config.last)
     vectors = [_vectors(pairs, k) for k in range(languages)]
     maps = [torch.eye(vectors[0].shape[1]).to(vectors[0])] * languages
     facts: dict[Link, dict[str, Any]] = {}
@@ -156,7 +170,9 @@ def fit_many(
     maps = finish_many(config.last, vectors, maps, evidence, known, hub)
     for (a, b), pair in pairs.items():
         ends = Finished(maps[a], maps[b], maps[b], maps[a])
-        verdict = _judge(pair, ends, hints[a, b].rows, trials.get((a, b)))
+        rows = hints[a, b].rows
+        rows = rows[trial.apart(rows, known[a, b].cpu().numpy())]
+        verdict = _judge(pair, ends, rows, trials.get((a, b)))
         facts[a, b]["verdict"] = verdict.to_dict()
     return maps, {"hub": hub, "pairs": facts}
 
@@ -170,9 +186,6 @@ def finish_many(
     hub: int,
 ) -> list[Tensor]:
     """Carry out a last step for all languages; the hub's words stay as close as they can."""
-    last = LAST[0] if last == "auto" else last
-    if last not in LAST:
-        raise ValueError(f"last step {last!r} is for two languages; use {', '.join(LAST)}")
     if last == "orthogonal":
         return list(maps)
     ends = symmetric_together(evidence, len(vectors))
@@ -190,7 +203,8 @@ def _judge(
     """Give the verdict on a pair.
 
     A pair with the hub is judged by the hints that its trial held out. Hints between two other
-    languages were used nowhere, so the final maps are judged by them.
+    languages (``rows``, without words of a lexicon) were used nowhere, so the final maps are
+    judged by them.
     """
     kind, found = "words of like spelling", np.empty(0)
     if tried is not None:

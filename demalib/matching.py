@@ -10,7 +10,16 @@ import torch
 from torch import Tensor
 
 from demalib.mixture import LOG2E, WordMixture
-from demalib.tiles import FLOOR, add_rank_logits_, log2_sum, slices, tile_shape, weigh_
+from demalib.tiles import (
+    FLOOR,
+    Partners,
+    add_partners_,
+    add_rank_logits_,
+    log2_sum,
+    slices,
+    tile_shape,
+    weigh_,
+)
 
 FACTOR = FLOOR + 4  # bits; the product of two weights that are no smaller is not subnormal
 HALF = {torch.float32: torch.float16, torch.float64: torch.float32}  # half the bytes
@@ -23,6 +32,7 @@ class Matched(NamedTuple):
     src_weight: Tensor  # (n,), sum_j g_ij
     tgt_weight: Tensor  # (m,), sum_i g_ij
     log_prob: float  # mean log-density of x_i W up to a constant, for an orthogonal W
+    log_prob_back: float = 0.0  # the same of y_j W^T
 
 
 @torch.no_grad()
@@ -30,29 +40,34 @@ def e_step(
     src: WordMixture,
     tgt: WordMixture,
     W: Tensor | None,
-    beta: float = 1.0,
+    beta: float | None = 1.0,
     by_rank: bool = True,
     memory: Tensor | None = None,
     known: Tensor | None = None,
     of: tuple[Tensor, Tensor] | None = None,
+    partners: Partners | None = None,
 ) -> Matched:
-    r"""Ask both mixtures which word is which under a map, and weigh pairs by their agreement.
+    r"""Ask both mixtures which word is which under a map, and weigh pairs by both answers.
 
     With p(j|i), the posterior of target word j for the point :math:`x_i W` (Eq. 9), and p(i|j),
-    that of source word i for :math:`y_j W^T`, a pair weighs
-    :math:`g_{ij} = (p(j|i)\,p(i|j))^\beta`. A hub, which many words are close to, has to share.
+    that of source word i for :math:`y_j W^T`, a pair weighs :math:`g_{ij} = p(j|i) + p(i|j)`, the
+    E-step of Eq. 10 in both directions, or :math:`g_{ij} = (p(j|i)\,p(i|j))^\beta`, their
+    agreement (Liang et al. 2006), under which a hub, which many words are close to, has to share.
 
     Args:
         src: Source words, ``(n, d)``.
         tgt: Target words, ``(m, d)``, of the same ``sigma2`` and ``tau``.
         W: The map, ``(d, d)``; None maps nothing.
-        beta: 1/2 is the geometric mean of both posteriors, 1 their product.
+        beta: 1/2 is the geometric mean of both posteriors, one step of symmetric Sinkhorn
+            scaling; 1 is their product; None is their sum.
         by_rank: Use the rank prior; otherwise no prior.
         memory: What :func:`table_memory` made, to be used again in every round.
         known: Row numbers of pairs whose words take no part, since their partners are known,
             ``(K, 2)``; their weights here are 0.
         of: Other vectors of the same words, ``(n, e)`` and ``(m, e)``, whose products are summed
             into ``cross`` instead.
+        partners: The words that look like the source words, for a prior that can read
+            (:mod:`demalib.spelling`); their values are added to the logits.
 
     Note:
         Both posteriors come from one table of logits :math:`l_{ij}`:
@@ -69,7 +84,8 @@ def e_step(
     a, b = (x, y) if of is None else (of[0][rows], of[1][columns])
     if not len(x) or not len(y):
         return Matched(a.T @ a.new_zeros(len(a), b.shape[1]), src_weight, tgt_weight, 0.0)
-    table = _Table(_Logits(x, y, W, tgt.sigma2, log_ranks), memory)
+    partners = partners and _among(partners, rows, columns, len(tgt))
+    table = _Table(_Logits(x, y, W, tgt.sigma2, log_ranks, partners), memory)
     found = a.new_zeros(len(a), b.shape[1])
     row_sums, col_sums = x.new_zeros(len(x)), x.new_zeros(len(y))
     for i, j, g in table.weights(beta):
@@ -77,7 +93,8 @@ def e_step(
         col_sums[j] += g.sum(0)
         found[i].addmm_(g, b[j])
     src_weight[rows], tgt_weight[columns] = row_sums, col_sums
-    return Matched(a.T @ found, src_weight, tgt_weight, float(table.log_rows.mean()) / LOG2E)
+    means = (float(sums.mean()) / LOG2E for sums in (table.log_rows, table.log_cols))
+    return Matched(a.T @ found, src_weight, tgt_weight, *means)
 
 
 def _free_rows(side: WordMixture, known: Tensor | None, column: int) -> slice | Tensor:
@@ -88,6 +105,17 @@ def _free_rows(side: WordMixture, known: Tensor | None, column: int) -> slice | 
     taken = known[:, column]
     free[taken[taken < len(side)]] = False
     return free.nonzero()[:, 0]
+
+
+def _among(
+    partners: Partners, rows: slice | Tensor, columns: slice | Tensor, words: int
+) -> Partners:
+    """Number the partners of some source words by their places among some target words."""
+    partners = partners.of(rows)
+    place = partners.row.new_full((words + 1,), -1)  # the last place is for words without partner
+    place[:words][columns] = torch.arange(len(place[:words][columns]), device=place.device)
+    row = torch.where((partners.row < 0) | (partners.row >= words), words, partners.row)
+    return Partners(place[row], partners.value * LOG2E)
 
 
 class _Table:
@@ -132,11 +160,17 @@ class _Table:
                 col_sums[s, j] = total.clamp_(min=2.0 ** (2 * FACTOR)).log2_() + highest
         self.log_rows, self.log_cols = log2_sum(row_sums, 1), log2_sum(col_sums, 0)
 
-    def weights(self, beta: float) -> Iterator[tuple[slice, slice, Tensor]]:
+    def weights(self, beta: float | None) -> Iterator[tuple[slice, slice, Tensor]]:
         """Yield slices of rows and columns and their weights g_ij; the next overwrite them."""
         for (_, i, t, j), half in zip(self.blocks, self.halves, strict=True):
-            tile = _as_tile(self.spare[0], i, j)
+            tile, copy = (_as_tile(part, i, j) for part in self.spare)
             tile.view(-1).copy_(half)
+            if beta is None:
+                tile += self.tops[i, t][:, None]
+                torch.sub(tile, self.log_cols[j], out=copy)
+                tile -= self.log_rows[i][:, None]
+                yield i, j, weigh_(tile).add_(weigh_(copy))
+                continue
             rows = (beta * (2 * self.tops[i, t] - self.log_rows[i]))[:, None]
             torch.add(rows, tile, alpha=2 * beta, out=tile)
             tile -= beta * self.log_cols[j]
@@ -162,6 +196,7 @@ class _Logits:
         W: The map, ``(d, d)``, or None.
         sigma2: The variance of both mixtures.
         log_ranks: What :meth:`WordMixture.log_rank` gives, ``(n,)`` and ``(m,)``; None for no prior.
+        partners: Words that look alike, and what that adds in bits.
     """
 
     def __init__(
@@ -171,13 +206,14 @@ class _Logits:
         W: Tensor | None,
         sigma2: float,
         log_ranks: tuple[Tensor, Tensor] | None,
+        partners: Partners | None = None,
     ) -> None:
         scale = LOG2E / sigma2
         self.a, self.b = (-0.5 * scale * side.square().sum(1) for side in (x, y))
         mapped = x if W is None else x @ W
         self.query = torch.cat([scale * mapped, x.new_ones(len(x), 2)], dim=1)
         self.keys = torch.cat([y, y.new_ones(len(y), 2)], dim=1)
-        self.log_ranks = log_ranks
+        self.log_ranks, self.partners = log_ranks, partners
 
     def write(self, i: slice, j: slice, tile: Tensor, spare: Tensor) -> None:
         """Write the logits of a block of rows and columns into a tile; the spare is overwritten."""
@@ -193,6 +229,8 @@ class _Logits:
         torch.mm(query, keys.T, out=tile)
         if self.log_ranks is not None and not sign:
             add_rank_logits_(tile, log_i[:, None], log_j, spare)
+        if self.partners is not None:
+            add_partners_(tile, self.partners.of(i), j.start)
 
 
 def _as_tile(memory: Tensor, i: slice, j: slice) -> Tensor:

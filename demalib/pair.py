@@ -12,18 +12,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from demalib import hints as hinting
+from demalib import spelling
 from demalib.cognates import cognate_pairs
 from demalib.config import Config
 from demalib.device import get_device
 from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.flow import Maps
-from demalib.hints import Hints, Lexicon, identical_pairs, parse_kinds
+from demalib.hints import Hints, Lexicon, identical_pairs
 from demalib.normalisation import NORMALISATION, Normalisation
 from demalib.retrieval import Retriever
+from demalib.spelling import Alike
 
 COGNATE_WORDS = 50_000  # most frequent words per side among which cognates are sought
-FEW_IDENTICAL = 1000  # cognates are used only if there are fewer identical words than this
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,35 +84,28 @@ class Pair:
         return torch.from_numpy(self.tgt.vectors).to(get_device())
 
     @cached_property
+    def _all_cognates(self) -> tuple[np.ndarray, np.ndarray]:
+        return cognate_pairs(self.src, self.tgt, COGNATE_WORDS)
+
+    @property
     def cognates(self) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of words that sound alike, (n, 2), and their scores, (n,); see cognates."""
-        rows, score = cognate_pairs(self.src, self.tgt, COGNATE_WORDS)
-        test = set(self.exclude.pairs if self.exclude else ())
-        words = ((self.src.words[i], self.tgt.words[j]) for i, j in rows)
-        keep = np.array([pair not in test for pair in words], dtype=bool)
+        rows, score = self._all_cognates
+        keep = hinting.allowed_pairs(rows, self.src, self.tgt, self.exclude)
         return rows[keep], score[keep]
 
-    def hints(self, config: Config) -> Hints:
-        """Gather the hints that need no dictionary, of the kinds that ``config.hints`` names.
+    @cached_property
+    def alike(self) -> Alike:
+        """Words that look alike, see :func:`demalib.hints.alike_pairs`."""
+        found = hinting.alike_pairs(self.src, self.tgt, self._all_cognates[0], self.exclude)
+        return Alike(*(torch.from_numpy(part).to(get_device()) for part in found))
 
-        Cognates are used only where identical words are few. About half of them are wrong, often
-        another form of the right word: on en-fr, which has 2,200 identical words, they would cost
-        5 to 8 points.
-        """
-        kinds = () if config.ablate == "identical" else parse_kinds(config.hints)
-        rows = self.identical[: config.max_identical or None]
-        letters = np.array([any(map(str.isalpha, self.src.words[i])) for i in rows[:, 0]], bool)
-        found = {
-            "identical": lambda: (rows[letters], np.ones(letters.sum())),
-            "numerals": lambda: (rows[~letters], np.ones((~letters).sum())),
-            "cognates": lambda: (
-                self.cognates if len(rows) < FEW_IDENTICAL else (rows[:0], np.ones(0))
-            ),
-        }
-        parts = {kind: found[kind]() for kind in kinds}
-        every = [(np.empty((0, 2), dtype=np.int64), np.empty(0)), *parts.values()]
-        pairs, weights = (np.concatenate(part) for part in zip(*every, strict=True))
-        return Hints(pairs, weights, {kind: len(part[0]) for kind, part in parts.items()})
+    def hints(self, config: Config) -> Hints:
+        """Gather the hints that need no dictionary, of the kinds that ``config.hints`` names."""
+        kinds = () if config.ablate == "identical" else hinting.parse_kinds(config.hints)
+        return hinting.gather_hints(
+            kinds, self.identical, self.src, lambda: self.cognates, config.max_identical
+        )
 
     def hint(self, config: Config) -> tuple[Tensor, Tensor]:
         """Return the vectors of the identical words, (K, d) on either side; none if ablated.
@@ -295,4 +290,7 @@ def retrievers(mapping: Mapping, pair: Pair, knn: int = 10) -> tuple[Retriever, 
     W_xy, W_yx = (W.to(pair.x) for W in (mapping.W_xy, mapping.W_yx))
     y = pair.y if mapping.P_y is None else pair.y @ mapping.P_y.to(pair.y)
     x = pair.x if mapping.P_x is None else pair.x @ mapping.P_x.to(pair.x)
-    return Retriever(pair.x @ W_xy, y, knn), Retriever(pair.y @ W_yx, x, knn)
+    tau = mapping.config.tau
+    read = spelling.reader(lambda: pair.alike, tau)
+    read_back = spelling.reader(lambda: pair.alike.swap(), tau)
+    return Retriever(pair.x @ W_xy, y, knn, read), Retriever(pair.y @ W_yx, x, knn, read_back)

@@ -1,4 +1,4 @@
-"""Translation by nearest neighbours: cosine, inverted softmax, CSLS, CSLS-D (Section 4.1).
+"""Translation by nearest neighbours: cosine, inverted softmax, CSLS, CSLS-D (Section 4.1), CSLS-S.
 
 All metrics are exact and computed in chunks, so memory stays bounded for any vocabulary.
 ``mapped`` holds all source words in the target space, ``targets`` all target words; rows are
@@ -7,7 +7,7 @@ in order of frequency, so a word's rank is its row number plus one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from demalib.tiles import Clusters, add_rank_logits_, iter_products
+from demalib.tiles import Clusters, Partners, add_partners_, add_rank_logits_, iter_products
 
-METRICS = ("nn", "isf", "csls", "csls-d")
+METRICS = ("nn", "isf", "csls", "csls-d", "csls-s")
 ROUNDING = 1e-5  # cosines this close are sorted by exact scores, not by bounds
 SHORTLIST = 8  # candidates kept for each of the k best translations
 LAZY_SHARE = 2  # be lazy while 2 x k x queries is less than the number of targets
@@ -28,7 +28,7 @@ class Metric:
     """A retrieval metric by name, with its constants (Section 4.1).
 
     Attributes:
-        name: ``nn``, ``isf``, ``csls`` or ``csls-d``.
+        name: ``nn``, ``isf``, ``csls``, ``csls-d`` or ``csls-s``.
         beta: Inverse temperature of the inverted softmax.
         sigma2: Variance of the Gaussian components, for CSLS-D.
         tau: Temperature of the rank prior, for CSLS-D.
@@ -112,12 +112,14 @@ class Retriever:
 
     CSLS is :math:`2 \cos(x', y) - r_T(x') - r_S(y)`. CSLS-D replaces the cosine by the
     log-density :math:`\log p(y, y_j | x_i)` of Eq. 9's component; for unit vectors that is
-    :math:`\mathrm{CSLS} / \sigma^2 - (2 / \tau) |\log i - \log j|`.
+    :math:`\mathrm{CSLS} / \sigma^2 - (2 / \tau) |\log i - \log j|`. CSLS-S adds a bonus to the
+    word that looks like the query, see :mod:`demalib.spelling`.
 
     Args:
         mapped: All source words in the target space, ``(N, d)``; need not be unit vectors.
         targets: All target words, ``(M, d)``.
         knn: Neighbours k in the means r_T and r_S of CSLS.
+        read: Finds the partners of all source words from ``mapped`` and ``targets``, for CSLS-S.
 
     Note:
         The neighbourhood means of CSLS-D leave out the rank prior, as the released code does;
@@ -126,9 +128,22 @@ class Retriever:
 
     lazy = True  # whether few queries may do without all of r_src
 
-    def __init__(self, mapped: Tensor, targets: Tensor, knn: int = 10) -> None:
+    def __init__(
+        self,
+        mapped: Tensor,
+        targets: Tensor,
+        knn: int = 10,
+        read: Callable[[Tensor, Tensor], Partners] | None = None,
+    ) -> None:
         self.mapped, self.targets = normalize(mapped, dim=1), normalize(targets, dim=1)
-        self.knn = knn
+        self.knn, self.read = knn, read
+
+    @cached_property
+    def partners(self) -> Partners:
+        """The target word that looks like each source word, and the bonus that it gets."""
+        if self.read is None:
+            raise ValueError("metric csls-s needs the words, not only their vectors")
+        return self.read(self.mapped, self.targets)
 
     @cached_property
     def r_src(self) -> Tensor:
@@ -167,6 +182,8 @@ class Retriever:
                 csls_(scores, self.r_src if r_src is None else r_src, r_tgt)
             if metric.name == "csls-d":
                 add_rank_logits_(scores.div_(metric.sigma2), log_i[part, None], log_j)
+            elif metric.name == "csls-s":
+                add_partners_(scores, self.partners.of(rows[part]))
             yield part, scores
 
     def translate(self, rows: Tensor, metric: Metric, k: int = 10) -> tuple[Tensor, Tensor]:

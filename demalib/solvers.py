@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from demalib import aligner, gradient
 from demalib.baselines import (
     artetxe16,
     artetxe17,
+    c1,
     geomm,
     msf,
     muse,
@@ -34,15 +35,15 @@ from demalib.config import Config
 from demalib.device import make_generator
 from demalib.errors import DataError
 from demalib.flow import Watch
-from demalib.gradient import Checkpoint, Score
 from demalib.mixture import WordMixture
 from demalib.normalisation import NORMALISATION
 from demalib.pair import Mapping, Pair
 from demalib.plugins import find_plugin
 from demalib.procrustes import dictionary_cosine
 from demalib.retrieval import Metric, Retriever
+from demalib.state import Checkpoint, Score
 
-POLISH = {"steps": 200, "rate": 1e-3, "schedule": "one-cycle"}  # after EM, gentle steps
+AGREEMENT = "after Zhou et al. 2019; weights by agreement, Liang et al. 2006"
 NN = Metric("nn")
 ISF = Metric("isf", beta=msf.INVERSE_TEMPERATURE)
 UNIT, UNIT_CENTER = ("unit",), ("unit", "center")
@@ -154,17 +155,11 @@ def _signature(pair: Pair, config: Config, given: tuple[Tensor, ...] | None) -> 
     return json.dumps(facts, sort_keys=True)
 
 
-def fit_em_gradient(pair: Pair, config: Config) -> Mapping:
-    """Run EM, then a short polish with the paper's full loss, free of orthogonality."""
-    start = aligner.fit(replace(pair, train=None, train_back=None), config.replace(last="free"))
-    return fit_gradient(pair, config.replace(**POLISH), start)
-
-
 SOLVERS: dict[str, Solver] = {
     # density matching
-    "em": Solver(aligner.fit, "identical", "Zhou et al. 2019", "CSLS (w/o R)", watchable=True),
-    "em+lexicon": Solver(aligner.fit_with_lexicon, "train", "Zhou et al. 2019", watchable=True),
-    "em+gradient": Solver(fit_em_gradient, "identical", "Zhou et al. 2019", seeded=True),
+    # em is not the paper's own system: it weighs pairs by the agreement of both directions
+    "em": Solver(aligner.fit, "identical", AGREEMENT, "CSLS (w/o R)", watchable=True),
+    "em+lexicon": Solver(aligner.fit_with_lexicon, "train", AGREEMENT, watchable=True),
     "gradient": Solver(fit_gradient, "identical", "Zhou et al. 2019", "CSLS (w/o R)",
                        watchable=True, resumes=True, seeded=True),
     # learned from words of the same spelling, or from nothing
@@ -172,6 +167,9 @@ SOLVERS: dict[str, Solver] = {
                         "id+Procrustes (R)"),
     "sl-unsup-id": Solver(selflearn.fit_identical, "identical", "Artetxe et al. 2018b",
                           "SL-unsup-ID", sizes=selflearn.SIZES, seeded=True),
+    # the row SL-unsup-ID under the name of its program, VecMap's --identical
+    "vecmap-identical": Solver(selflearn.fit_identical, "identical", "Artetxe et al. 2018b",
+                               sizes=selflearn.SIZES, seeded=True),
     "sl-unsup": Solver(selflearn.fit, "none", "Artetxe et al. 2018b", "SL-unsup",
                        sizes=selflearn.SIZES, seeded=True),
     "muse": Solver(muse.fit, "none", "Conneau et al. 2018", "MUSE (U+R)",
@@ -195,6 +193,9 @@ SOLVERS: dict[str, Solver] = {
     "geomm": Solver(geomm.fit, "train", "Jawanpuria et al. 2019", "GeoMM", UNIT_CENTER,
                     seeded=True),
     "vecmap": Solver(vecmap.fit, "train", "Artetxe et al. 2018a, 2018b"),
+    "vecmap-semi": Solver(vecmap.fit_semi, "train", "Artetxe et al. 2018b",
+                          sizes=selflearn.SIZES, seeded=True),
+    "c1": Solver(c1.fit, "train", "Li et al. 2022", sizes=c1.SIZES),
     "xing": Solver(xing.fit, "train", "Xing et al. 2015", "Xing et al.", UNIT, NN),
     "shigeto": Solver(shigeto.fit, "train", "Shigeto et al. 2015", "Shigeto et al.", (), NN),
     "artetxe16": Solver(artetxe16.fit, "train", "Artetxe et al. 2016", "Artetxe et al. (2016)",

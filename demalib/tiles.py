@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -82,6 +83,31 @@ def add_rank_logits_(
         spare: Memory of the tile's shape that may be overwritten.
     """
     return tile.sub_(torch.sub(log_i, log_j, out=spare).abs_())
+
+
+class Partners(NamedTuple):
+    """The target word that looks like each source word, and what that is worth."""
+
+    row: Tensor  # (N,), -1 where there is none
+    value: Tensor  # (N,), 0 where there is none
+
+    def of(self, rows: Tensor | slice) -> Partners:
+        """The partners of some source words."""
+        return Partners(self.row[rows], self.value[rows])
+
+
+def add_partners_(tile: Tensor, partners: Partners, first: int = 0) -> Tensor:
+    """Add what a likeness is worth to a tile, in place.
+
+    Args:
+        tile: Logits or scores, ``(B, M)``.
+        partners: Of the B words of its rows.
+        first: Row number of the target word in its first column.
+    """
+    column = partners.row - first
+    here = ((column >= 0) & (column < tile.shape[1])).nonzero()[:, 0]
+    tile[here, column[here]] += partners.value[here].to(tile)
+    return tile
 
 
 def log2_sum(parts: Tensor, dim: int) -> Tensor:

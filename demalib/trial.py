@@ -26,11 +26,11 @@ MOST = 500  # source words held out, at most
 FEWEST = 8  # queries; with fewer nothing is said
 SHAPE_WORDS = 3000  # most frequent words whose dictionary gives the criterion
 DEPTH = 10
-WORKS, FAILS = 0.15, 0.03  # P@10 of held-out hints from which on it works, below which it does not
+WORKS, FAILS = 0.15, 0.03  # P@10 of held-out hints: yes from the first, no below the second
 HALVES = (Phase(4_000, 500.0, 3.0, 0.5, 8),)  # of two fits that share no word
 HALVED = 4000  # words of either side, at least; of fewer, wrong fits can agree too
 ASKED = 2000  # most frequent words of either side that the two fits translate
-SAME, DIFFER = 0.2, 0.15  # share of like translations from which on it works, below which not
+SAME, DIFFER = 0.2, 0.15  # share of equal translations: yes from the first, no below the second
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,11 @@ def interval(share: float, n: int) -> tuple[float, float]:
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = 1.96 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def apart(pairs: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Say which pairs, (K, 2), share no word with those that are held out, (h, 2); (K,) bool."""
+    return ~(np.isin(pairs[:, 0], held[:, 0]) | np.isin(pairs[:, 1], held[:, 1]))
 
 
 def hold_out(rows: np.ndarray, every: int) -> np.ndarray:

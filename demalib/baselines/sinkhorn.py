@@ -152,6 +152,15 @@ def fit(pair: Pair, config: Config) -> Mapping:
         centers it, is followed by a common scale to unit variance, so that cosines in the target
         space are those of the method. An epoch of that code is a step here. The paper's row
         retrieves by cosine.
+
+        At laptop size it finds a rotated copy, but nothing between languages, even in spaces made
+        alike. Measured on vectors of the same German and French sentences (counts, 100 dimensions,
+        2,000 words, batches of 256): the distance is 1.361 for a random rotation, 1.290 for the
+        supervised one (P@1 40.3 / 39.0), and 1.280 after 300 steps of warm-up and 500 of descent,
+        which find 0.2 / 0.0 %. So wrong maps are cheaper than the right one: seven of eight words
+        have no translation in the batch, and only a tenth of the loss keeps W invertible. From the
+        supervised map (en-fr, 10,000 words, 60 steps) P@1 falls from 55.7 / 54.9 to 51.5 / 48.4.
+        Larger batches, as published, were not run to the end here.
     """
     require_words(pair, "sinkhorn")
     size = SIZES.of(config)

@@ -21,6 +21,9 @@ GROUPS = (data, align, aligned, runs)
 def main(argv: list[str] | None = None) -> int:
     """Run one command; an error that a user can fix is one line, with exit code 2."""
     top = parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        top.print_help()
+        return 2
     args, more = top.parse_known_args(argv)
     if more and "more" in args and not any(word.startswith("-") for word in more):
         getattr(args, args.more).extend(more)  # words after an option: translate DIR -k 3 WORD

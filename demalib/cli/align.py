@@ -67,7 +67,8 @@ def add(commands: Any) -> None:
     sub.add_argument("--same-language", action="store_true", help=same)
     strict = "exit code 3 if the verdict is that the alignment did not work"
     sub.add_argument("--strict", action="store_true", help=strict)
-    sub.add_argument("--seed", type=int, default=0)
+    seed = "of solvers that draw random numbers; em draws none (default: 0)"
+    sub.add_argument("--seed", type=int, default=0, help=seed)
     add_policy(sub)
 
 

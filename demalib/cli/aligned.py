@@ -98,6 +98,7 @@ def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
     if args.src is None and args.tgt is None:
         if args.folder is None:
             raise DataError("name the folder that 'demalib align' wrote, or give --src and --tgt")
+        check_folder(args.folder)
         if is_space(args.folder):
             return load_from_space(load_space(args.folder), args)
         mapping, pair = alignment.load_alignment(args.folder)
@@ -114,6 +115,14 @@ def load(args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
     return (*alignment.shared_space(src, tgt), policy)
 
 
+def check_folder(folder: str) -> None:
+    """Raise a DataError if there is no such folder; a word may have been taken for one."""
+    if not Path(folder).is_dir():
+        raise DataError(
+            f"{folder}: no such folder; first comes the one that 'demalib align' wrote (its --out)"
+        )
+
+
 def load_from_space(space: Space, args: argparse.Namespace) -> tuple[Mapping, Pair, Policy]:
     """Pick the two languages that --from and --to name."""
     if not args.origin or not args.goal:
@@ -125,6 +134,7 @@ def load_from_space(space: Space, args: argparse.Namespace) -> tuple[Mapping, Pa
 
 def info(args: argparse.Namespace) -> None:
     """Print the facts of an alignment, one per line."""
+    check_folder(args.folder)
     many = is_space(args.folder)
     facts = describe_space(load_space(args.folder)) if many else alignment.describe(args.folder)
     width = max(map(len, facts))
@@ -136,6 +146,8 @@ def translate(args: argparse.Namespace) -> None:
     """Print the translations of known words, then fail if others are unknown."""
     if args.src is not None and args.folder is not None:  # then it is a word too
         args.words, args.folder = [args.folder, *args.words], None
+    if args.folder is not None:
+        check_folder(args.folder)
     words = asked_words(args)
     mapping, pair, _ = load(args)
     src, tgt = (pair.tgt, pair.src) if args.reverse else (pair.src, pair.tgt)

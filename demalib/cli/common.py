@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,21 +38,6 @@ def add_command(
     return sub
 
 
-def literal(text: str) -> str | int | float | bool:
-    """Parse a parameter as papermill's own command line does.
-
-    Example:
-        >>> literal("0.5"), literal("True"), literal("em")
-        (0.5, True, 'em')
-    """
-    if text in ("True", "False", "true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
-
-
 class NamedFile(NamedTuple):
     """A file on the command line, and the language of its words."""
 
@@ -86,7 +70,8 @@ def add_policy(sub: Any) -> None:
         default=MAX_VOCAB,
         help=f"most frequent words kept per side; 0 keeps all (default: {MAX_VOCAB})",
     )
-    sub.add_argument("--case", choices=CASES, default="lower")
+    case = "lower case (default), lower case of Turkish, or words as they are"
+    sub.add_argument("--case", choices=CASES, default="lower", help=case)
     tokens = "keep words with a letter, or all"
     sub.add_argument("--tokens", choices=("letters", "all"), default="letters", help=tokens)
 

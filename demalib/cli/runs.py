@@ -1,4 +1,4 @@
-"""Runs: ``demalib run | sweep | compare | table``."""
+"""Runs: ``demalib run | sweep | reproduce | compare | table``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from demalib import runs
-from demalib.cli.common import add_command, literal
-from demalib.config import REGISTRY_PAIRS
+from demalib.cli.common import add_command
+from demalib.config import REGISTRY_PAIRS, literal, split_name
 from demalib.data.files import display_path, write_text
 from demalib.data.own import data_folder
 from demalib.errors import DataError
@@ -30,6 +32,8 @@ EXAMPLES = {
   demalib table --metric csls-d --csv table.csv""",
     "sweep": """demalib sweep --pairs en-fr en-ja --solvers em --seeds 0 1 2
   demalib sweep --pairs en-fr --solvers all --seeds 0 --scheduler local""",
+    "reproduce": """demalib reproduce --scheduler local --workers 2
+  demalib reproduce --pairs en-fr --systems em vecmap em,hints=none""",
 }
 
 
@@ -40,23 +44,35 @@ def add(commands: Any) -> None:
         return add_command(commands, name, call, text, EXAMPLES[name])
 
     sub = command("run", run, "Execute a notebook headlessly and show its figures.")
-    sub.add_argument("notebook")
+    sub.add_argument("notebook", metavar="NOTEBOOK", help="an .ipynb file with a parameters cell")
     parameter(sub)
 
     sub = command("sweep", sweep, "Run many pairs, solvers and seeds; skip finished runs.")
-    sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR")
-    every = "'all' runs every system of the paper's tables"
+    usual = f"pairs of languages (default: {' '.join(REGISTRY_PAIRS)})"
+    sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR", help=usual)
+    every = f"'all' runs every system of the paper's tables (default: {' '.join(SWEPT)})"
     sub.add_argument("--solvers", nargs="+", default=list(SWEPT), metavar="SOLVER", help=every)
-    sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    seeds = "a run for each (default: 0 1 2); solvers without random numbers run once"
+    sub.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED", help=seeds)
     parts = "parts to leave out, 'none' for the whole objective"
     sub.add_argument("--ablate", nargs="+", default=[""], metavar="PART", help=parts)
-    sub.add_argument("--notebook", default="notebooks/02_train.ipynb")
-    dask = "run on Dask: workers on this machine, or a cluster's tcp://HOST:PORT or scheduler file "
-    dask += "(default: in this process, one by one)"
-    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE", help=dask)
-    count = "parallel runs with --scheduler local (default: 2)"
-    sub.add_argument("--workers", type=int, default=0, metavar="N", help=count)
+    train = "notebooks/02_train.ipynb"
+    sub.add_argument("--notebook", default=train, help=f"what is run (default: {train})")
+    scheduler(sub)
     parameter(sub)
+
+    sub = command("reproduce", reproduce, "Make all tables anew; skip finished runs.")
+    sub.add_argument("--pairs", nargs="+", default=list(REGISTRY_PAIRS), metavar="PAIR", help=usual)
+    which = "bundled, muse (default: bundled, and muse if $DEMALIB_MUSE names its folder)"
+    sub.add_argument("--lexicons", nargs="+", default=[], metavar="SOURCE", help=which)
+    what = "names of runs, such as em,hints=none (default: all systems)"
+    sub.add_argument("--systems", nargs="+", default=[], metavar="NAME", help=what)
+    once = "a run for each, of solvers that use random numbers (default: 0)"
+    sub.add_argument("--seeds", nargs="+", type=int, default=[0], metavar="SEED", help=once)
+    sub.add_argument("--notebook", default=train, help=f"what is run (default: {train})")
+    alone = "only run what is missing, write no table"
+    sub.add_argument("--no-tables", action="store_true", help=alone)
+    scheduler(sub)
 
     sub = command("compare", compare, "Compare two runs, query by query (paired bootstrap).")
     sub.add_argument("first", metavar="RUN", help="folder of a run")
@@ -75,6 +91,15 @@ def prepare_kernels(solvers: list[str]) -> None:
     use_working_folder(solvers)
     if folder := data_folder():
         os.environ["DEMALIB_DATA"] = str(folder.resolve())
+
+
+def scheduler(sub: argparse.ArgumentParser) -> None:
+    """Add the options that say where runs are executed."""
+    dask = "run on Dask: workers on this machine, or a cluster's tcp://HOST:PORT or scheduler file "
+    dask += "(default: in this process, one by one)"
+    sub.add_argument("--scheduler", default="", metavar="local|ADDRESS|FILE", help=dask)
+    count = "parallel runs with --scheduler local (default: 2)"
+    sub.add_argument("--workers", type=int, default=0, metavar="N", help=count)
 
 
 def parameter(sub: argparse.ArgumentParser) -> None:
@@ -108,15 +133,41 @@ def sweep(args: argparse.Namespace) -> None:
     parts = ["" if part == "none" else part for part in args.ablate]
     grid = {"pair": args.pairs, "solver": names, "seed": args.seeds, "ablate": parts}
     params = {"max_vocab": 0} | {name: literal(value) for name, value in args.p}
+    summarise(notebooks.sweep(args.notebook, grid, params, executor(args)))
+
+
+def executor(args: argparse.Namespace) -> Any:
+    """Choose how runs are executed: in this process, or on Dask."""
     if args.workers < 0 or (args.workers and args.scheduler != "local"):
         raise DataError("--workers: must be at least 1, and needs --scheduler local")
     on_dask = partial(cluster.on_dask, scheduler=args.scheduler, workers=args.workers)
-    carry_out = on_dask if args.scheduler else notebooks.run_in_process
-    table = notebooks.sweep(args.notebook, grid, params, carry_out)
+    return on_dask if args.scheduler else notebooks.run_in_process
+
+
+def summarise(table: pd.DataFrame) -> None:
+    """Print how many runs were done, skipped and failed, and the time; fail if one failed."""
     failed = table[table["outcome"] == "failed"]
     print("\n" + table["outcome"].value_counts().to_string() + f"\n{table['seconds'].sum():.0f} s")
     if len(failed):
         raise DataError(f"{len(failed)} runs failed:\n  " + "\n  ".join(failed["detail"]))
+
+
+def reproduce(args: argparse.Namespace) -> None:
+    """Run every system that is not finished, then write the tables from all runs."""
+    from demalib.evaluation import unhinted
+    from demalib.runs import reproduce as plan
+
+    lexicons = args.lexicons or plan.default_lexicons()
+    names = args.systems or plan.RIVALS
+    prepare_kernels([split_name(name)[0] for name in names])
+    tables = (*plan.TABLES, *(plan.ABLATIONS if "muse" in lexicons else ()))
+    then = () if args.no_tables else tables
+    found = plan.reproduce(
+        args.pairs, lexicons, names, args.seeds, executor(args), args.notebook, then
+    )
+    if not args.no_tables:
+        unhinted.measure_all(say=notebooks.say)
+    summarise(found)
 
 
 def compare(args: argparse.Namespace) -> None:
@@ -126,9 +177,12 @@ def compare(args: argparse.Namespace) -> None:
         f"{low:+.1f} to {high:+.1f}" for low, high in found[["low", "high"]].to_numpy()
     ]
     print(
-        f"P@1 in percent under {args.metric}, on the queries that both have; difference: first - second"
+        f"P@1 in percent under {args.metric}, on the queries that both have; difference: first - second; "
+        "holm: p corrected for the number of directions"
     )
-    shown = found.drop(columns=["low", "high", "p"]).assign(p=found["p"].map("{:.3f}".format))
+    shown = found.drop(columns=["low", "high", "p", "holm"])
+    for name in ("p", "holm"):
+        shown[name] = found[name].map("{:.3f}".format)
     print(shown.round(1).to_string(index=False))
 
 

@@ -48,13 +48,16 @@ def read_blocks(path: str | Path) -> Iterator[Block]:
     path = Path(path)
     check_file(path)
     with open(path, "rb") as file:
-        if file.read(2) in PICKLES:
+        start = file.read(4)
+        if start[:2] in PICKLES:
             raise DataError(
                 f"{path}: this is a Python pickle, such as gensim's save() writes, and is not opened: "
                 "it could run any code; in gensim call save_word2vec_format('en.bin', binary=True)"
             )
     if path.suffix == ".npz":
         return read_npz(path)
+    if start == b"PK\3\4":
+        raise DataError(f"{path}: this is a zip archive; unpack it, and name the file inside it")
     if path.suffix == ".bin":
         return read_fasttext_bin(path) if is_fasttext(path) else read_word2vec_bin(path)
     return read_vec(path)
@@ -68,6 +71,8 @@ def is_fasttext(path: Path) -> bool:
 
 def check_file(path: Path) -> None:
     """Raise a DataError unless the file exists and is not empty."""
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; give the path of a .vec, .bin or .npz file")
     if not path.is_file():
         raise DataError(f"{path}: no such file; give the path of a .vec, .bin or .npz file")
     if not path.stat().st_size:

@@ -101,6 +101,13 @@ def rename(old: Path, new: Path) -> None:
         _fsync(folder)
 
 
+def move_in(file: Path, path: Path) -> None:
+    """Flush a finished file and give it its name, in a folder that is made if it does not exist."""
+    make_folder(path.parent)
+    flush(file)
+    rename(file, path)
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder and what is in it, if it exists; what fails once is tried again."""
     for _ in range(2):

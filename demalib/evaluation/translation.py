@@ -8,6 +8,9 @@ share. All target words are candidates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 import numpy as np
 import pandas as pd
 import torch
@@ -18,6 +21,8 @@ from demalib.hints import Lexicon
 from demalib.retrieval import Metric, Retriever
 
 RESAMPLES = 10_000
+PAIRED = 100_000  # draws of a paired comparison: p-values that can be corrected for many of them
+STEM_LETTERS, STEM_SHARE = 4, 0.6  # of the common beginning of two forms of one word
 
 
 def judge(
@@ -36,7 +41,8 @@ def judge(
         A row per covered query: ``query``, its frequency ``rank`` from 1, the ``answer``, the
         ``position`` of the best gold word among all candidates from 1 (equal scores in the order
         of the vocabulary), ``identical``, whether a gold word is the query itself, and
-        ``copied``, whether copying the query would be right.
+        ``copied``, whether copying the query would be right, and ``stem``, whether the answer is
+        a gold word or seems to be another form of one, see :func:`same_stem`.
     """
     rows = lexicon.rows(src, tgt)
     queries = np.unique(rows[:, 0])
@@ -55,8 +61,27 @@ def judge(
             "position": positions,
             "identical": [word in lexicon.gold[word] for word in words],
             "copied": [word in lexicon.gold[word] and word in tgt.index for word in words],
+            "stem": [
+                any(same_stem(answer, gold) for gold in lexicon.gold[word])
+                for word, answer in zip(words, answers, strict=True)
+            ],
         }
     )
+
+
+def same_stem(a: str, b: str) -> bool:
+    """Guess from the spelling whether two words are forms of one: do they begin alike?
+
+    They do if their common beginning has at least four letters and at least 60 % of the longer
+    word; a word is always a form of itself. It is a heuristic and so an upper bound: it takes
+    *nation* for a form of *national*, and knows nothing of prefixes or changing vowels.
+
+    Example:
+        >>> same_stem("программой", "программа"), same_stem("кот", "кота")
+        (True, False)
+    """
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    return a == b or (common >= STEM_LETTERS and common >= STEM_SHARE * max(len(a), len(b)))
 
 
 def _position(scores: Tensor, gold: Tensor) -> int:
@@ -72,7 +97,9 @@ def figures(judged: pd.DataFrame, lexicon: Lexicon, seed: int = 0) -> dict:
     Returns:
         ``p@1``, ``p@5``, ``p@10``, ``mrr``, ``queries`` (covered), ``coverage``, ``ci95`` of
         p@1 (bootstrap over queries), ``copy`` (p@1 of answering with the query itself),
-        ``p@1_not_identical`` over the ``queries_not_identical`` whose gold is another string.
+        ``p@1_not_identical`` over the ``queries_not_identical`` whose gold is another string,
+        ``stem_p@1``, where another form of a gold word counts too (:func:`same_stem`), and
+        ``by_frequency``, the rows of :func:`by_frequency`.
     """
     position = judged["position"].to_numpy()
     other = judged[~judged["identical"]]
@@ -85,6 +112,8 @@ def figures(judged: pd.DataFrame, lexicon: Lexicon, seed: int = 0) -> dict:
         "copy": float(judged["copied"].mean()),
         "p@1_not_identical": float((other["position"] <= 1).mean()) if len(other) else None,
         "queries_not_identical": len(other),
+        "stem_p@1": float(judged["stem"].mean()),
+        "by_frequency": by_frequency(judged).to_dict(orient="records"),
     }
 
 
@@ -159,8 +188,28 @@ def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0
     gain = (a["position"] <= k).to_numpy(int) - (b["position"] <= k).to_numpy(int)
     n, wins, losses = len(gain), (gain > 0).sum(), (gain < 0).sum()
     rng = np.random.default_rng(seed)
-    draws = rng.multinomial(n, [wins / n, losses / n, 1 - (wins + losses) / n], size=RESAMPLES)
+    draws = rng.multinomial(n, [wins / n, losses / n, 1 - (wins + losses) / n], size=PAIRED)
     means = (draws[:, 0] - draws[:, 1]) / n
     low, high = np.quantile(means, (0.025, 0.975))
-    p = min(1.0, 2 * min((means <= 0).mean(), (means >= 0).mean()))
+    p = 2 * max(1 / PAIRED, min((means <= 0).mean(), (means >= 0).mean()))
+    p = min(1.0, p)  # and never 0: so few draws cannot tell
     return {"difference": float(gain.mean()), "ci95": [float(low), float(high)], "p": float(p)}
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Correct p-values for the number of comparisons (Holm's step-down method).
+
+    The smallest of n is multiplied by n, the next by n - 1 and so on; none falls below one before
+    it, none passes 1. Values that are not numbers are no comparisons and stay.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, dtype=float)
+    order = [i for i in np.argsort(values) if not np.isnan(values[i])]
+    out, least = values.copy(), 0.0
+    for place, i in enumerate(order):
+        least = max(least, min(1.0, (len(order) - place) * values[i]))
+        out[i] = least
+    return [float(value) for value in out]

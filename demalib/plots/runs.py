@@ -52,6 +52,8 @@ def history(frame: pd.DataFrame) -> list[Axes]:
         "candidates": "effective candidates\nper word",
         "sigma2": "variance σ²",
         "criterion": "mean cosine of the\ninduced dictionary",
+        "candidates_xy": "effective candidates\nper word",
+        "largest_xy": "largest singular\nvalue of W",
         "density_xy": "density loss (nats)",
         "cycle": "cycle loss",
         "identical": "identical-word loss",
@@ -61,7 +63,7 @@ def history(frame: pd.DataFrame) -> list[Axes]:
     for ax, name in zip(axes[0], shown, strict=True):
         ax.plot(frame[time], frame[name], marker=".")
         ax.set(xlabel=time, ylabel=labels[name])
-        if name == "candidates":
+        if name.startswith("candidates"):
             ax.set_yscale("log")
     return list(axes[0])
 

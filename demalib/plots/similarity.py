@@ -1,4 +1,4 @@
-"""Figures of word similarity (:mod:`demalib.evaluation.similarity`): cosines and AUC."""
+"""Figures of word similarity (:mod:`demalib.evaluation.similarity`): cosines and AUC; what is left of a search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from demalib.plots.common import error_bars
+from demalib.plots.common import error_bars, label_ends
 
 
 def cosines(groups: dict[str, np.ndarray], ax: Axes | None = None) -> Axes:
@@ -48,4 +48,32 @@ def separation(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set(yticks=range(len(maps)), xlim=(0.4, 1.04), ylim=(len(maps) - 0.1, -0.6))
     ax.set(xlabel="share of times that the translation has the higher cosine (AUC)")
     ax.set_yticklabels(maps)
+    return ax
+
+
+def recall(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw recall over the number of known pairs with its interval, a line per ``map``.
+
+    Args:
+        table: Rows with ``map``, ``known pairs``, ``recall@10``, ``low`` and ``high``. A map without
+            known pairs is a dashed line.
+        ax: Where to draw; a new figure if left out.
+    """
+    ax = ax or plt.subplots(figsize=(6, 3.4))[1]
+    ends = []
+    for i, (name, some) in enumerate(table.groupby("map", sort=False)):
+        height = some["recall@10"].iloc[-1]
+        if some["known pairs"].max() == 0:
+            ax.axhline(height, color="0.3", linestyle="--", linewidth=1.2)
+        else:
+            x = some["known pairs"]
+            ax.plot(x, some["recall@10"], marker="o", markersize=4, color=f"C{i}")
+            ax.fill_between(x, some["low"], some["high"], color=f"C{i}", alpha=0.15, linewidth=0)
+        ends.append((height, str(name), f"C{i}" if some["known pairs"].max() else "0.3"))
+    counts = sorted(set(table["known pairs"]) - {0})
+    ax.set_xscale("log")
+    ax.set_xticks(counts, [f"{count:,}" for count in counts])
+    ax.minorticks_off()
+    ax.set(xlabel="known pairs", ylabel="recall@10", ylim=(-0.05, 1))
+    label_ends(ax, ends)
     return ax

@@ -141,7 +141,7 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
             across = ax.get_yaxis_transform()
             ax.text(0.03, 0.5, text, transform=across, fontsize=9, color="0.35")
     for ax in axes.flat[len(pairs) - columns : len(pairs)]:  # the lowest panel of each column
-        ax.set(xlabel="seconds to solve")
+        ax.set(xlabel="seconds of the CPU")
     for ax in axes[:, 0]:
         ax.set(ylabel="P@1 (%), mean of both")
     kinds = ["identical words", "no hint", "a dictionary"]
@@ -150,3 +150,31 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
         dots, kinds, title="learns from", loc="outside lower center", frameon=False, ncols=3
     )
     return list(axes.flat[: len(pairs)])
+
+
+def unhinted(table: pd.DataFrame) -> list[Axes]:
+    """Draw P@1 of systems without a hint, a panel per pair of spaces, a line per system.
+
+    Args:
+        table: What :func:`demalib.evaluation.unhinted.measure_all` returned, in percent.
+    """
+    spaces, names = list(table["spaces"].unique()), list(table["name"].unique())
+    columns = min(4, len(spaces))
+    rows = math.ceil(len(spaces) / columns)
+    size = (2.6 * columns + 1.4, 0.6 + (0.9 + 0.24 * len(names)) * rows)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False
+    )
+    for ax in axes.flat[len(spaces) :]:
+        ax.remove()
+    for ax, name in zip(axes.flat, spaces, strict=False):
+        some = table[table["spaces"] == name]
+        means = some.groupby("name", sort=False)[["p@1", "low", "high"]].mean()
+        at = [names.index(system) for system in means.index]
+        ax.errorbar(means["p@1"], at, xerr=error_bars(means, "p@1"), fmt="o", color="C0", capsize=3)
+        ax.axvline(some["copy"].mean(), color="0.4", linestyle="--", linewidth=1.2)
+        ax.set(title=name, yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
+        ax.set_yticklabels(names)
+        ax.title.set_fontsize(10)
+    figure.supxlabel("P@1 (%), mean of both directions", fontsize=11)
+    return list(axes.flat[: len(spaces)])

@@ -15,7 +15,7 @@ from demalib.errors import DataError
 
 
 class DiskCheckpoint:
-    """A checkpoint in one file; see :class:`demalib.gradient.Checkpoint`.
+    """A checkpoint in one file; see :class:`demalib.state.Checkpoint`.
 
     Args:
         path: The file, which need not exist yet.

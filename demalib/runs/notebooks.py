@@ -54,8 +54,13 @@ def notebook_parameters(notebook: str | Path, params: dict[str, Any]) -> dict[st
             f"{notebook}: no such notebook; those of the project are in its checkout, not in the "
             "package: clone the project and run this there"
         )
+    if Path(notebook).suffix != ".ipynb":
+        raise DataError(f"{notebook}: not a notebook; give an .ipynb file")
     papermill = _papermill()
-    declared = papermill.inspect_notebook(str(notebook))
+    try:
+        declared = papermill.inspect_notebook(str(notebook))
+    except Exception as error:  # a damaged file can raise almost anything
+        raise DataError(f"{notebook}: cannot be read as a notebook ({error!r:.200})") from error
     if unknown := sorted(set(params) - set(declared)):
         raise DataError(
             f"{Path(notebook).name}: no parameter {', '.join(unknown)}; "

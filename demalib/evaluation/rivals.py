@@ -1,0 +1,221 @@
+"""Every system on the same data: figures, paired comparisons with ours, settings and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from demalib.config import PAPER_PAIRS, Config, preset, reverse_pair, split_name
+from demalib.evaluation.record import settings
+from demalib.evaluation.tables import command, paper_table
+from demalib.evaluation.translation import holm, paired_bootstrap
+from demalib.runs.folder import read_metrics, read_queries, run_dir
+from demalib.solvers import SOLVERS, TABLED
+
+# The systems of the paper's tables, the strongest since, and ours with more and with less.
+# vecmap-identical is not among them: it is the row sl-unsup-id.
+RIVALS = (*TABLED, "em+lexicon", "em,hints=none", "vecmap", "vecmap-semi", "c1")
+OURS = {"gain": "em", "lexicon_gain": "em+lexicon"}  # what all others are compared with
+SHARES = ("p@1_not_identical", "stem_p@1", "coverage", "copy")
+# The table of the README: ours, the paper's loop, and the strongest of the others.
+PEERS = ("em", "em,hints=none", "gradient", "identical", "em+lexicon", "vecmap", "c1", "geomm",
+         "rcsls", "procrustes")  # fmt: skip
+HINTS = {"train": "5,000 train words", "identical": "no dictionary", "none": "no hint at all"}
+STALE = 0.03  # points; older rows of a table have two decimals
+COSTS = ("seconds", "peak_gb", "threads", "cpu", "commit", "torch", "date")
+
+
+def named_config(pair: str, name: str, **data: str) -> Config:
+    """Make the settings of a run from its name, such as ``em,hints=none``."""
+    solver, changed = split_name(name)
+    return preset(pair, solver=solver, **changed, **data)
+
+
+def rivals(
+    pairs: Iterable[str], lexicons: Iterable[str] = ("bundled",), names: Iterable[str] = RIVALS
+) -> pd.DataFrame:
+    """Compare every system on the same vectors and test words.
+
+    Args:
+        pairs: Which pairs, on the vectors of their presets.
+        lexicons: Which train and test lexicons, ``bundled`` or ``muse``, which has English pairs only.
+        names: Names of runs.
+
+    Returns:
+        A row per system, direction and lexicon: P@1 under CSLS with its interval; ``own_p@1``
+        under the ``own`` retrieval of its row in the paper, and the ``paper``'s figure; P@1 where
+        no gold word is the query (``p@1_not_identical``) and counting other forms of a gold word
+        (``stem_p@1``); ``gain`` over ``em`` and ``lexicon_gain`` over ``em+lexicon`` with the
+        bounds of a paired bootstrap, ``p`` and ``holm``, that p corrected for all comparisons of
+        the column; ``settings`` (published, reduced or ours) and ``size``, the numbers; hints
+        and how many test pairs are among them; cost; the command of the run.
+    """
+    printed = pd.concat([paper_table(number) for number in (1, 2)])
+    printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
+    rows = [
+        row
+        for pair in pairs
+        for source in lexicons
+        if source != "muse" or pair in PAPER_PAIRS  # MUSE's all have English
+        for name in names
+        for row in _rows(pair, source, name)
+    ]
+    return correct(pd.DataFrame(rows).merge(printed, "left", ["system", "direction"]))
+
+
+def correct(table: pd.DataFrame) -> pd.DataFrame:
+    """Make the comparisons of a table agree with its rows, and correct them for their number.
+
+    A paired difference is the difference of the two P@1. Where it is not, one of the two rows is from
+    a newer run than the other, and the comparison is dropped.
+    """
+    table, keys = table.reset_index(drop=True), ["direction", "lexicons"]
+    for gain, name in OURS.items():
+        if f"{gain}_p" not in table:
+            continue
+        ours = table[table["name"] == name].set_index(keys)["p@1"]
+        expected = table["p@1"] - ours.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
+        stale = ~((table[gain] - expected).abs() < STALE)
+        table.loc[stale, [gain, f"{gain}_low", f"{gain}_high", f"{gain}_p"]] = float("nan")
+        table[f"{gain}_holm"] = holm(table[f"{gain}_p"])
+    return table
+
+
+def _rows(pair: str, source: str, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one system, a row per direction."""
+    config = named_config(pair, name, lexicons=source)
+    solver, (said, size) = SOLVERS[config.solver], settings(config)
+    seeds = sorted(int(path.parent.name) for path in run_dir(config).parent.glob("*/queries.csv"))
+    done = config.seed in seeds
+    changed = split_name(name)[1]
+    how = command(pair, f"{config.solver} --seeds {config.seed}", changed | {"lexicons": source})
+    for direction in (pair, reverse_pair(pair)):
+        yield {
+            "pair": pair,
+            "direction": direction,
+            "lexicons": source,
+            "name": name,
+            "system": "" if changed else solver.row,  # the paper has no such row
+            "hint": "none" if config.hints == "none" else solver.hint,
+            "own": solver.metric.name,
+            "seeds": len(seeds) if done else 0,
+            "settings": said,
+            "size": size,
+            "command": how,
+            "state": "measured" if done else f"not run: {how}",
+            **(_figures(config, direction, seeds) if done else {}),
+        }
+
+
+def _figures(config: Config, direction: str, seeds: list[int]) -> dict[str, Any]:
+    """Read the figures of one system in one direction, shares in percent."""
+    metrics = read_metrics(run_dir(config))
+    csls = metrics["results"][direction]["csls"]
+    own = metrics["results"][direction][SOLVERS[config.solver].metric.name]
+    every = [
+        read_metrics(run_dir(config.replace(seed=seed)))["results"][direction]["csls"]["p@1"]
+        for seed in seeds
+    ]
+    low, high = csls["ci95"]
+    shares = {"p@1": csls["p@1"], "low": low, "high": high, "own_p@1": own["p@1"]}
+    shares |= {"seed_min": min(every), "seed_max": max(every)}
+    shares |= {name: csls[name] for name in SHARES if csls.get(name) is not None}
+    out: dict[str, Any] = {}
+    for column, name in OURS.items():
+        other = preset(config.pair, solver=name, lexicons=config.lexicons)
+        if (run_dir(other) / "queries.csv").is_file():
+            found = paired_bootstrap(
+                read_queries(config, direction), read_queries(other, direction)
+            )
+            low, high = found["ci95"]
+            shares |= {column: found["difference"], f"{column}_low": low, f"{column}_high": high}
+            if other != config:
+                out[f"{column}_p"] = found["p"]
+    hints = metrics.get("hint_sizes", {})
+    out["hints"] = ", ".join(f"{count} {kind}" for kind, count in hints.items())
+    out["test_pairs_in_hint"] = metrics.get("test_pairs_in_hint", {}).get(direction)
+    facts = {key: metrics.get(key) for key in COSTS}
+    facts["seconds"] = metrics.get("cpu_seconds", metrics["seconds"])  # not slowed by other work
+    facts |= {"settings": metrics.get("settings"), "size": metrics.get("size")}
+    facts = {key: value for key, value in facts.items() if value is not None}
+    percent = {key: 100 * value for key, value in shares.items()}
+    return percent | {"queries": csls["queries"], "seed": config.seed} | out | facts
+
+
+def verdicts(table: pd.DataFrame, gain: str = "gain", level: float = 0.05) -> pd.DataFrame:
+    """Count in how many directions each system is better or worse than ours, corrected for many.
+
+    Args:
+        table: What :func:`rivals` returned.
+        gain: ``gain`` (against ``em``) or ``lexicon_gain`` (against ``em+lexicon``).
+        level: A difference counts as shown if its Holm-corrected p is below this.
+
+    Returns:
+        A row per system, lexicon and hint: the number of ``better``, ``worse`` and ``undecided``
+        directions from that system's view, and its ``mean`` gain in points.
+    """
+    if f"{gain}_holm" not in table:
+        return pd.DataFrame(columns=["lexicons", "hint", "name", "better", "worse", "undecided"])
+    done = table[table[f"{gain}_holm"].notna()]
+    shown = done[f"{gain}_holm"] < level
+    counted = done.assign(
+        better=shown & (done[gain] > 0), worse=shown & (done[gain] < 0), undecided=~shown
+    )
+    groups = counted.groupby(["lexicons", "hint", "name"], sort=False)
+    sums = groups[["better", "worse", "undecided"]].sum()
+    return sums.assign(mean=groups[gain].mean().round(1)).reset_index()
+
+
+def peers(table: pd.DataFrame, lexicons: str = "muse") -> pd.DataFrame:
+    """Select the strongest systems: the table of the README.
+
+    Args:
+        table: What :func:`rivals` returned.
+        lexicons: Which test words.
+
+    Returns:
+        A row per system of :data:`PEERS` and direction, where measured, and of copying the query:
+        P@1 in percent with its interval, queries and seeds.
+    """
+    done = table[(table["seeds"] > 0) & (table["lexicons"] == lexicons)]
+    columns = ["direction", "p@1", "low", "high", "copy", "queries", "seeds"]
+    frames = [
+        rows[columns].assign(name=name, hint=HINTS[rows["hint"].iloc[0]])
+        for name in PEERS
+        if len(rows := done[done["name"] == name])
+    ]
+    if not frames:
+        return pd.DataFrame()
+    copied = frames[0].assign(name="copy the query", hint="", low=float("nan"), high=float("nan"))
+    copied["p@1"] = copied["copy"]
+    return pd.concat([*frames, copied])[["name", "hint", *columns]]
+
+
+def cost(table: pd.DataFrame) -> pd.DataFrame:
+    """Set the cost of each system beside its quality, over the pairs that most systems were run on.
+
+    Args:
+        table: What :func:`rivals` returned.
+
+    Returns:
+        A row per system and lexicon: mean ``seconds`` of the CPU that solving a pair took, the largest ``peak_gb``,
+        mean ``p@1`` over directions, the number of directions, threads and settings. Systems that
+        were not run on all of these pairs are left out.
+    """
+    done = table[table["seeds"] > 0]
+    ran = done.groupby(["lexicons", "pair"])["name"].nunique()
+    common = ran.index[ran == ran.groupby("lexicons").transform("max")]
+    done = done[done.set_index(["lexicons", "pair"]).index.isin(common)]
+    pairs = done.groupby(["lexicons", "name"])["pair"].transform("nunique")
+    done = done[pairs == done.groupby("lexicons")["pair"].transform("nunique")]
+    groups = done.groupby(["lexicons", "hint", "name", "settings"], sort=False)
+    found = groups.agg(
+        seconds=("seconds", "mean"),
+        peak_gb=("peak_gb", "max"),
+        threads=("threads", "max"),
+        directions=("direction", "nunique"),
+        **{"p@1": ("p@1", "mean")},
+    )
+    return found.sort_values(["lexicons", "p@1"], ascending=[True, False]).reset_index()
