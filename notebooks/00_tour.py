@@ -54,7 +54,7 @@ print(*map(tuple, (words.x.shape, words.y.shape)), len(words.identical), "identi
 #
 # Think of each word as a small cloud of points, and of a language as the sum of its clouds. The
 # solver looks for a linear map that lays one language over the other: where English is dense, French
-# must be dense too. That is *density matching*. The default solver, EM, does it in sixteen rounds;
+# must be dense too. That is *density matching*. The default solver, EM, does it in fifteen rounds;
 # 01 shows how it works in two dimensions.
 
 # %%
@@ -66,7 +66,7 @@ print(config.solver, len(mapping.history), "rounds")
 #
 # The map puts every English word somewhere among the French ones, and the nearest of them are its
 # translations. ("Nearest" is measured by CSLS, which corrects for words that are close to
-# everything; see 03.)
+# everything; see 08.)
 
 # %%
 tables = []
@@ -95,13 +95,13 @@ points = in_plane(forward_words, shown)
 axes = plots.joined_words(points, config.langs)
 
 # %% [markdown]
-# **See:** no dictionary said that *dog* is *chien*. Family, colours and animals each have their own
-# region, and in it each word is close to its translation.
+# **See:** no dictionary said that *dog* is *chien*. Family, colours and animals each have their own region,
+# and within it each word is close to its translation.
 #
 # ## How good is it?
 #
-# Only now are the test dictionaries opened. Every query counts once. The copy baseline answers with
-# the query itself.
+# Only now do we open the test dictionaries. Every query counts once. The copy baseline answers with the
+# query itself.
 
 # %%
 gold = demalib.load_gold(config)
@@ -123,24 +123,32 @@ wrong = wrong.assign(gold=[", ".join(sorted(gold.forward.gold[q])) for q in wron
 wrong[["query", "answer", "gold"]]
 
 # %% [markdown]
-# This is every fifteenth error. *réforme* is a fine translation of *reform* that the dictionary
-# does not list; *jeunes* is the plural of the expected *jeune*; *table* for *plate* is simply
-# wrong. So precision is a lower bound, and it is equally strict with every method.
+# This is every fifteenth error. *ferme* is a fine translation of *farm* that the dictionary does not list;
+# *locale* is the feminine of the expected *local*; *conférence* for *forum* is simply wrong. So precision
+# is a lower bound, equally strict for every method.
 #
 # ## Where to go next
 #
-# | notebook | what it shows |
+# | part | lessons |
 # |---|---|
-# | [01_density](01_density.ipynb) | density matching in two dimensions, where it can be seen |
-# | [02_train](02_train.ipynb) | one pair, any solver, the full record of a run |
-# | [03_retrieval](03_retrieval.ipynb) | hubs, and four ways to choose a translation |
-# | [04_refine](04_refine.ipynb) | Procrustes refinement, and when it hurts |
-# | [05_ablations](05_ablations.ipynb) | what each part of the objective contributes (Table 4) |
-# | [06_similarity](06_similarity.ipynb) | word similarity across languages (Table 3) |
-# | [07_tables](07_tables.ipynb) | all finished runs beside the paper's numbers (Tables 1, 2) |
-# | [08_fidelity](08_fidelity.ipynb) | where the released code departs from the paper |
-# | [09_explorer](09_explorer.ipynb) | any word, its translations, and the rounds that led to them |
-# | [10_rivals](10_rivals.ipynb) | every other system of the paper's tables, on the same data |
+# | See it | [01](01_density.ipynb) density matching in two dimensions, where it can be seen |
+# | Understand it | [02](02_train.ipynb) the paper's loop on real words · [03](03_em.ipynb) EM, watched |
+# | Use it | [04](04_own.ipynb) your own vectors · [05](05_many.ipynb) many languages · [06](06_explorer.ipynb) any word |
+# | Judge it | [08](08_retrieval.ipynb) hubs · [09](09_refine.ipynb) refinement · [10](10_ablations.ipynb) ablations · [11](11_rivals.ipynb) rivals |
+# | Appendix | [13](13_similarity.ipynb) similarity · [14](14_fidelity.ipynb) fidelity · [15](15_tables.ipynb) tables |
+#
+# One hour, an afternoon or a week: [the course](index.md).
 #
 # **Try next:** other words in `forward` and `picture`; `max_vocab = 0`, the whole vocabularies;
 # `pair = "en-ja"` with `max_vocab = 0`, two languages that share hardly any words.
+#
+# ## Exercises
+#
+# 1. *Predict.* With `max_vocab = 1000` there are fewer words to confuse, and fewer words to learn from.
+#    Will P@1 rise or fall? Write down your guess, then run it.
+# 2. *Change.* Translate the same words by nearest neighbours, `demalib.translate(..., metric="nn")`. Which
+#    answers change, and are they better or worse?
+# 3. *Build.* Even without a dictionary you can check whether a word comes back: translate the 200 most
+#    frequent English words into French, and the answers back into English. How many return?
+#
+# Solutions: [solutions/00_tour](solutions/00_tour.ipynb).
