@@ -176,3 +176,23 @@ def test_an_exact_copy_is_found_whatever_the_last_step(rng):
         mapping = align(pair, Config(last=last))
         x = normalize(pair.x @ mapping.W_xy)
         assert x.isfinite().all() and right(mapping, pair) == 1
+
+
+def test_an_e_step_that_reads_keeps_what_is_found_and_counts_its_rounds_on(rng, monkeypatch):
+    src, tgt, _ = planted(rng, n=1500, d=20, noise=0.1, shared=60)
+    pair, seen, used = make_pair(src, tgt), [], []
+    anneal = em.anneal
+
+    def spy(*args, partners=None, **options):
+        used.append(partners and partners.row[partners.row >= 0].tolist())
+        return anneal(*args, partners=partners, **options)
+
+    monkeypatch.setattr(em, "anneal", spy)
+    mapping = align(pair, Config(reads=True), watch=lambda at, *maps: seen.append(at) or {})
+    assert right(mapping, pair) > 0.99
+    assert [bool(some) for some in used] == [False, True, False, True]  # wide, narrow; twice
+    assert 0 < len(used[1]) < len(used[3]) == 60  # held-out words do not teach the trial
+    rounds = mapping.history["round"].tolist()
+    assert seen == rounds and mapping.history["seconds"].is_monotonic_increasing
+    assert rounds == list(range(1, len(align(pair, Config()).history) + 1))
+    assert not torch.equal(mapping.W_xy, align(pair, Config()).W_xy)

@@ -83,7 +83,7 @@ def test_translations_are_best_first_with_their_ranks_scores_and_cosines(aligned
     np.testing.assert_allclose(table["cosine"], cosines, atol=1e-6)
 
 
-@pytest.mark.parametrize("metric", ["nn", "isf", "csls", "csls-d"])
+@pytest.mark.parametrize("metric", ["nn", "isf", "csls", "csls-d", "csls-s"])
 def test_translating_back_uses_the_other_direction_of_the_pair(metric, aligned):
     mapping, pair = aligned
     table = translate(mapping, pair, "tgt200", 3, metric, reverse=True)

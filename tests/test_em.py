@@ -42,6 +42,32 @@ def test_an_orthogonal_m_step_never_lowers_the_expected_fit(small):
     )
 
 
+@pytest.mark.parametrize("sigma2", [0.02, 0.2])
+@pytest.mark.parametrize("by_rank", [True, False])
+def test_em_of_eq_10_never_lowers_the_likelihood_at_one_variance(small, sigma2, by_rank):
+    x, y, W = small
+    src, tgt = WordMixture(x, sigma2), WordMixture(y, sigma2)
+    values = []
+    for _ in range(30):
+        found = e_step(src, tgt, W, None, by_rank)
+        values.append(len(x) * found.log_prob + len(y) * found.log_prob_back)
+        W = orthogonal_factor(found.cross)
+    gains = torch.tensor(values).diff()
+    assert gains.min() > -1e-4 and gains[0] > 0.01  # the table of logits is kept in float32
+
+
+def test_pairing_says_what_the_weights_are(small):
+    x, y, W = small
+    schedule = [em.Phase(40, 3, 3, 0.5, 1)]
+    annealed = em.anneal(x, y, W, schedule=schedule, pairing="sum")
+    src, tgt = (WordMixture(side, annealed.history["sigma2"].item()) for side in (x, y))
+    found = e_step(src, tgt, W, None)
+    torch.testing.assert_close(annealed.W, orthogonal_factor(found.cross))
+    assert annealed.evidence.weight == pytest.approx(len(x) + len(y), rel=1e-6)
+    with pytest.raises(ValueError, match="unknown pairing 'product'; use one of agreement, sum"):
+        em.anneal(x, y, W, pairing="product")
+
+
 def test_the_start_says_nothing_where_nothing_is_known(gen):
     x, y = torch.randn(2, 4, 10, generator=gen, dtype=torch.float64)
     W = start_map(x.T @ y)

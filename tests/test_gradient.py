@@ -18,8 +18,9 @@ from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.solvers import align
 
 SMALL = Config(solver="gradient", sigma2_src=0.02, sigma2_tgt=0.02).replace(
-    components=300, batch=64, steps=60, validate_every=10, noise_src=0.002, noise_tgt=0.002
-)
+    components=300, batch=64, steps=60, validate_every=10, noise_src=0.002, noise_tgt=0.002,
+    anneal=False,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ from demalib.pair import make_pair
 from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.solvers import align
 src, tgt, _ = planted(np.random.default_rng(0), n=300, d=8, noise=0.05, shared=30)
-config = SMALL.replace(steps=400, selection="unsupervised")
+config = SMALL.replace(steps=400, selection="unsupervised", anneal=True)
 mapping = align(make_pair(src, tgt), config, checkpoint=DiskCheckpoint(sys.argv[1]))
 save_mapping(sys.argv[2], mapping)
 """

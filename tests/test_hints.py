@@ -4,7 +4,7 @@ from conftest import planted
 
 from demalib.embedding import Embedding
 from demalib.errors import DataError
-from demalib.hints import Lexicon, identical_pairs
+from demalib.hints import FEW_IDENTICAL, KINDS, Lexicon, gather_hints, identical_pairs
 
 
 @pytest.fixture
@@ -48,3 +48,15 @@ def test_identical_words_are_in_the_order_of_the_source(rng):
     rows = identical_pairs(src, turned)
     assert rows[:, 0].tolist() == list(range(10)) and rows[:, 1].tolist() == list(range(39, 29, -1))
     assert all(src.words[i] == turned.words[j] for i, j in rows)
+
+
+def test_cognates_join_where_identical_words_are_few_or_not_wanted(rng):
+    src, tgt, _ = planted(rng, n=FEW_IDENTICAL + 50, shared=FEW_IDENTICAL + 20)
+    same, pairs = identical_pairs(src, tgt), np.array([[3, 4]])
+
+    def count(kinds, identical=same, limit=0):
+        hints = gather_hints(kinds, identical, src, lambda: (pairs, np.ones(1)), limit)
+        return hints.counts["cognates"]
+
+    assert count(KINDS) == 0 and count(KINDS, limit=10) == 0  # a cut list is no short list
+    assert count(("cognates",)) == 1 and count(KINDS, same[:9]) == 1

@@ -8,7 +8,6 @@ from demalib.config import Config
 from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.hints import Lexicon
-from demalib.many import finish_many
 from demalib.pair import make_pair, retrievers
 from demalib.solvers import align
 
@@ -75,5 +74,3 @@ def test_errors_say_what_to_do(languages):
         space.between("aa", "dd")
     with pytest.raises(DataError, match="another language"):
         space.between("aa", "aa")
-    with pytest.raises(ValueError, match="two languages; use contrastive"):
-        finish_many("free", [], [], {}, {}, 0)

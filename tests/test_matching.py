@@ -3,7 +3,8 @@ import torch
 
 from demalib import tiles
 from demalib.matching import e_step, table_memory
-from demalib.mixture import WordMixture
+from demalib.mixture import LOG2E, WordMixture
+from demalib.tiles import Partners
 
 VARIANCE = 0.05
 
@@ -26,12 +27,12 @@ def posteriors(src, tgt, W, by_rank):
     return tables[0], tables[1].T
 
 
-@pytest.mark.parametrize("beta", [0.5, 1.0])
+@pytest.mark.parametrize("beta", [0.5, 1.0, None])
 @pytest.mark.parametrize("by_rank", [True, False])
 def test_the_e_step_is_its_definition(small, beta, by_rank):
     src, tgt, W = small
     forward, backward = posteriors(*small, by_rank)
-    g = (forward * backward) ** beta
+    g = forward + backward if beta is None else (forward * backward) ** beta
     found = e_step(src, tgt, W, beta, by_rank)
     close = {"rtol": 1e-5, "atol": 1e-7}
     torch.testing.assert_close(found.cross, src.centers.T @ g @ tgt.centers, **close)
@@ -66,13 +67,17 @@ def test_its_posteriors_are_those_of_the_mixture(small):
 def test_its_log_density_is_the_mixtures_up_to_a_constant(small):
     src, tgt, W = small
     ranks, other = torch.arange(1, len(src) + 1), torch.eye(5, dtype=torch.float64)
+    back = torch.arange(1, len(tgt) + 1)
     gains = []
     for score in (
         lambda W: e_step(src, tgt, W).log_prob,
         lambda W: float(tgt.log_prob(src.centers @ W, ranks).mean()),
+        lambda W: e_step(src, tgt, W).log_prob_back,
+        lambda W: float(src.log_prob(tgt.centers @ W.T, back).mean()),
     ):
         gains.append(score(W) - score(other))
     assert gains[0] == pytest.approx(gains[1], rel=1e-6)
+    assert gains[2] == pytest.approx(gains[3], rel=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(7, 9), (1, 40), (30, 1), (64, 64)])
@@ -107,3 +112,28 @@ def test_mixtures_that_do_not_fit_are_refused(small):
     src, tgt, W = small
     with pytest.raises(ValueError, match="same sigma2 and tau"):
         e_step(src, WordMixture(tgt.centers, 2 * VARIANCE), W)
+
+
+@pytest.mark.parametrize("known", [None, torch.tensor([[3, 8], [20, 2]])])
+def test_a_prior_that_can_read_adds_to_the_logits(small, known, monkeypatch):
+    """The words that look alike get a bonus in both posteriors; words of known pairs have none."""
+    monkeypatch.setitem(tiles.TILES, "cpu", (7, 9))
+    src, tgt, W = small
+    row = torch.full((30,), -1)
+    row[:20] = torch.arange(20).flip(0) + 5
+    row[29] = 39
+    partners = Partners(row, torch.where(row >= 0, 3.0, 0.0))
+    gap = torch.cdist(src.centers @ W, tgt.centers).square() / (2 * VARIANCE)
+    ranks = torch.arange(1, 31)
+    logits = -(src.log_rank(ranks)[:, None] - tgt.log_ranks).abs() / LOG2E - gap
+    has = (row >= 0).nonzero()[:, 0]
+    logits[has, row[has]] += 3.0
+    if known is not None:
+        logits[known[:, 0]] = -torch.inf
+        logits[:, known[:, 1]] = -torch.inf
+    forward = (logits - logits.logsumexp(1, keepdim=True)).exp()
+    backward = (logits - logits.logsumexp(0, keepdim=True)).exp()
+    g = (forward * backward).nan_to_num(0.0)
+    found = e_step(src, tgt, W, 1.0, True, known=known, partners=partners)
+    torch.testing.assert_close(found.src_weight, g.sum(1), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found.tgt_weight, g.sum(0), rtol=1e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import jupytext
@@ -12,7 +13,13 @@ import pytest
 import demalib
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
-each = pytest.mark.parametrize("script", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+LESSONS = sorted(NOTEBOOKS.glob("*.py"))
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
+SLIDES = ("01_density", "03_em")
+each = pytest.mark.parametrize("script", LESSONS, ids=lambda path: path.stem)
+every = pytest.mark.parametrize(
+    "script", LESSONS + SOLUTIONS, ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 
 
 def inputs(path):
@@ -29,12 +36,12 @@ def parameters(script):
     return {node.targets[0].id: node for node in ast.parse(cell.source).body}
 
 
-@each
+@every
 def test_pair_agrees(script):
     assert inputs(script) == inputs(script.with_suffix(".ipynb"))
 
 
-@each
+@every
 def test_outputs_come_from_one_run_from_top_to_bottom(script):
     counts = [cell.execution_count for cell in code_cells(script)]
     assert counts == list(range(1, len(counts) + 1))
@@ -68,16 +75,17 @@ def test_papermill_reads_every_parameter(script):
     assert all(p["help"] for p in read.values())
 
 
-@each
+@every
 def test_random_numbers_are_drawn_on_the_device_of_the_data(script):
     """Use ``demalib.device.make_generator(seed, device)``: a CPU generator fails on a GPU."""
     assert "torch.Generator(" not in script.read_text(encoding="utf-8")
 
 
-@each
+@every
 def test_no_machine_paths_no_redefinitions_no_bulk(script):
     path = script.with_suffix(".ipynb")
     text = path.read_text(encoding="utf-8")
+    text = re.sub(r"\]\(\.\./\d\d_\w+\.ipynb\)", "", text)  # from solutions to their lessons
     for trace in ("/home/", "/Users/", "/root/", "/tmp/", "../", "papermill"):
         assert trace not in text, trace
     assert path.stat().st_size < 300_000
@@ -86,11 +94,43 @@ def test_no_machine_paths_no_redefinitions_no_bulk(script):
     assert not defined & set(demalib.__all__) and len(defined) <= 1
 
 
-@each
+@every
 def test_kernel_is_plain(script):
     metadata = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))["metadata"]
     assert metadata["kernelspec"]["name"] == "python3"
     assert "widgets" not in metadata, (
         f"{script.stem} stores the state of its widgets, hundreds of KB; after executing it, run "
         f"jupytext --update-metadata '{{\"widgets\": null}}' notebooks/{script.stem}.ipynb"
+    )
+
+
+@pytest.mark.parametrize("script", SOLUTIONS, ids=lambda path: path.stem)
+def test_solutions_answer_the_exercises_of_their_lesson(script):
+    """Each exercise has a section of its number and grade, and the two notebooks link each other."""
+    lesson = "\n".join(source for _, source, _ in inputs(NOTEBOOKS / script.name))
+    answers = "\n".join(source for _, source, _ in inputs(script))
+    asked = re.findall(
+        r"^(\d)\. \*(Predict|Change|Build)\.\*", lesson.split("## Exercises")[1], re.M
+    )
+    assert 2 <= len(asked) <= 3
+    assert re.findall(r"^## (\d)\. (Predict|Change|Build):", answers, re.M) == asked
+    assert f"(solutions/{script.stem}.ipynb)" in lesson and f"(../{script.stem}.ipynb)" in answers
+    assert "assert " in answers
+    assert all(len(cell.source.splitlines()) <= 20 for cell in code_cells(script))
+
+
+def test_lessons_have_exercises():
+    with_them = {path.stem for path in LESSONS if "## Exercises" in path.read_text("utf-8")}
+    assert with_them == {path.stem for path in SOLUTIONS} and len(with_them) >= 11
+
+
+@pytest.mark.parametrize("name", SLIDES)
+def test_slides_have_a_beginning_and_no_plumbing(name):
+    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    kinds = [cell.metadata.get("slideshow", {}).get("slide_type") for cell in cells]
+    assert kinds[0] == "slide" and None not in kinds and kinds.count("slide") >= 5
+    assert all(
+        kind == "skip"
+        for kind, cell in zip(kinds, cells, strict=True)
+        if "parameters" in cell.metadata.get("tags", [])
     )

@@ -22,7 +22,7 @@ from demalib.evaluation.translation import judge
 from demalib.pair import retrievers
 from demalib.retrieval import Metric, Retriever
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+BOOK = Path(__file__).resolve().parents[1] / "notebooks" / "book"
 FI = [
     a + b
     for a in ["k", "l", "m", "n", "p", "r", "s", "t", "v", "h"]
@@ -301,7 +301,7 @@ def test_info_tells_what_was_done(supervised, capsys):
     size = (supervised / "out" / "src.npz").stat().st_size
     assert facts["src.npz"] == f"{size / 1e3:,.0f} kB"
     code, _, err = demalib_says(capsys, "info nowhere")
-    assert code == 2 and err.count("\n") == 1 and "no such mapping" in err
+    assert code == 2 and err.count("\n") == 1 and "no such folder" in err
 
 
 @pytest.mark.parametrize("solver", ["procrustes", "msf", "shigeto"])
@@ -394,7 +394,7 @@ def test_every_command_shows_examples(command, capsys):
     assert f"examples:\n  demalib {command}" in capsys.readouterr().out
 
 
-SECTION = README.split("## Your own vectors")[1].split("\n## ")[0]
+SECTION = (BOOK / "vectors.md").read_text(encoding="utf-8")
 COMMAND = re.compile(r"^ {4,6}demalib (.*)$", re.M)
 
 
@@ -420,8 +420,8 @@ def readme_folder(folder):
     return folder
 
 
-def test_the_readme_runs_as_printed(readme_folder, capsys):
-    commands = COMMAND.findall(SECTION.split("### Your own benchmark")[0])
+def test_the_page_on_own_vectors_runs_as_printed(readme_folder, capsys):
+    commands = COMMAND.findall(SECTION.split("## Your own benchmark")[0])
     assert len(commands) == 14
     for command in commands:
         code, out, err = demalib_says(capsys, command)
@@ -444,15 +444,15 @@ def test_the_readme_runs_as_printed(readme_folder, capsys):
 
 
 def run_blocks(*needed):
-    """Execute the first block of the README, and those that contain a word; return the names."""
+    """Execute the first block of the page, and those that contain a word; return the names."""
     names = {}
     for number, code in enumerate(python_blocks()):
         if not number or any(word in code for word in needed):
-            exec(compile(code, "README.md", "exec"), names)
+            exec(compile(code, "vectors.md", "exec"), names)
     return names
 
 
-def test_the_python_of_the_readme_runs_as_printed(readme_folder, capsys):
+def test_the_python_of_that_page_runs_as_printed(readme_folder, capsys):
     names = run_blocks()
     assert names["mapped"].shape == (1, 20) and Path("aligned/en.aligned.vec").is_file()
     assert "katze" in capsys.readouterr().out
@@ -496,9 +496,9 @@ def test_other_libraries_find_the_same_neighbours(readme_folder, library):
         assert [names["words"][j] for j in names["rows"][0]] == want
 
 
-def test_the_benchmark_of_the_readme_runs_as_printed(folder, capsys, monkeypatch):
+def test_the_benchmark_of_that_page_runs_as_printed(folder, capsys, monkeypatch):
     root = Path(__file__).resolve().parents[1]
-    text = SECTION.split("### Your own benchmark")[1]
+    text = SECTION.split("## Your own benchmark")[1]
     name, value = re.findall(r"^    export (\w+)=(\w+)$", text, re.M)[0]
     monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))

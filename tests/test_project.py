@@ -1,6 +1,7 @@
 """Promises of the project as a whole."""
 
 import ast
+import csv
 import http.server
 import os
 import re
@@ -26,9 +27,9 @@ def names(text):
 def test_environment_and_pyproject_agree():
     project = (ROOT / "pyproject.toml").read_text()
     lists = re.findall(
-        r"^(?:dependencies|notebooks|fasttext|cluster|dev) = \[(.*?)\]$", project, re.M | re.S
+        r"^(?:dependencies|notebooks|fasttext|book|cluster|dev) = \[(.*?)\]$", project, re.M | re.S
     )
-    assert len(lists) == 5
+    assert len(lists) == 6
     wanted = set().union(*map(names, lists)) - {"demalib"}
     environment = (ROOT / "environment.yml").read_text()
     listed = set(re.findall(r"^\s+- (\w[\w-]*)", environment, re.M)) - {"python", "make"}
@@ -91,9 +92,12 @@ CORE = [
     "losses",
     "gradient",
     "em",
+    "annealing",
+    "state",
     "finish",
     "contrastive",
     "shapes",
+    "spelling",
     "together",
     "retrieval",
     "procrustes",
@@ -155,16 +159,19 @@ def test_modules_stay_small(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
-def readme_commands():
-    """Every line of the README that is set as code and starts a program."""
-    lines = re.findall(r"^    (\S.*)$", (ROOT / "README.md").read_text(), re.M)
+PAGES = ["README.md", *(f"notebooks/book/{name}.md" for name in ("start", "vectors", "sweeps", "results", "speed", "teach"))]  # fmt: skip
+
+
+def commands_of(page):
+    """Every line of a page that is set as code and starts a program."""
+    lines = re.findall(r"^    (\S.*)$", (ROOT / page).read_text(encoding="utf-8"), re.M)
     return [line.split("#")[0].strip() for line in lines if re.match(r"[\w./]+( |$)", line)]
 
 
-def test_every_command_of_the_readme_is_one_that_exists():
+def test_every_command_of_readme_and_book_is_one_that_exists():
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
     seen = set()
-    for command in readme_commands():
+    for command in (command for page in PAGES for command in commands_of(page)):
         program, *args = [word for word in shlex.split(command) if "=" not in word.split("/")[0]]
         seen.add(name := program.removeprefix(".venv/bin/"))
         if name == "make":
@@ -177,9 +184,87 @@ def test_every_command_of_the_readme_is_one_that_exists():
     assert {"make", "demalib"} <= seen
 
 
-def test_commands_of_the_readme_are_printed_in_one_way():
-    text = (ROOT / "README.md").read_text()
-    assert ".venv/bin/demalib" not in text and "source .venv/bin/activate" in text
+def test_commands_of_readme_and_book_are_printed_in_one_way():
+    assert not any(".venv/bin/demalib" in (ROOT / page).read_text() for page in PAGES)
+    assert "source .venv/bin/activate" in (ROOT / "README.md").read_text()
+
+
+def committed_figures():
+    """Every number of the committed tables, with one decimal."""
+    figures = set()
+    for path in (ROOT / "results").glob("*/*.csv"):
+        for cell in re.findall(r"-?\d+\.\d+|-?\d+(?=,|$)", path.read_text(), re.M):
+            figures |= {f"{abs(float(cell)):.1f}"}
+    return figures
+
+
+def test_every_figure_of_the_readme_is_in_a_committed_table():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    figures = set(re.findall(r"(?<![\w.])\d+\.\d(?!\d|\.\w)", text))
+    assert len(figures) > 40 and figures <= committed_figures()
+    known = {}
+    for row in csv_rows("peers.csv"):
+        label = (row["name"].partition(",")[0], row["hint"])
+        known.setdefault(label, []).append(f"{float(row['p@1']):.1f}")
+    rows = re.findall(r"^\| `?(.+?)`?(?:, (.+?))? \| (\d.*) \|$", text, re.M)
+    assert len(rows) > 6
+    for name, hint, cells in rows:
+        assert cells.split(" | ") == known[name, hint][:6], name
+
+
+def test_the_strongest_peers_are_rows_of_the_table_of_all():
+    whole = {
+        (row["name"], row["direction"]): row
+        for row in csv_rows("rivals.csv")
+        if row["lexicons"] == "muse"
+    }
+    rows = [row for row in csv_rows("peers.csv") if row["name"] != "copy the query"]
+    columns = ("p@1", "low", "high", "copy", "queries", "seeds")
+    assert {"em", "em+lexicon", "vecmap", "procrustes"} <= {row["name"] for row in rows}
+    for row in rows:
+        other = whole[row["name"], row["direction"]]
+        assert [float(row[c]) for c in columns] == [float(other[c]) for c in columns], row
+
+
+def test_the_readme_counts_the_directions_in_which_a_rival_is_behind():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    figures = {}
+    for row in csv_rows("peers.csv"):
+        figures.setdefault(row["name"], {})[row["direction"]] = float(row["p@1"])
+    ours = figures["em+lexicon"]
+    for name in ("vecmap", "geomm", "rcsls", "c1"):
+        both = ours.keys() & figures[name].keys()
+        wins = sum(ours[direction] > figures[name][direction] for direction in both)
+        assert re.search(rf"`{name}`[^`]*? in {wins} of {len(both)}\b", text), (
+            name,
+            wins,
+            len(both),
+        )
+
+
+def test_the_book_counts_the_directions_in_which_a_dictionary_helps():
+    text = " ".join((ROOT / "notebooks/book/results.md").read_text(encoding="utf-8").split())
+    gains = [
+        float(row["gain"])
+        for row in csv_rows("rivals.csv")
+        if (row["name"], row["lexicons"]) == ("em+lexicon", "bundled") and row["gain"]
+    ]
+    helps = [gain for gain in gains if gain > 0]
+    said = f"in {len(helps)} of the {len(gains)} bundled directions, by {min(helps):.1f} to {max(helps):.1f}"
+    assert said in text, said
+
+
+def csv_rows(name):
+    with (ROOT / "results" / "tables" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_notebook_is_on_the_map_of_the_readme_and_every_link_leads_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
+    notebooks = {f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks <= set(links)
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from demalib.retrieval import (
     k_occurrence,
     mean_top_cosine,
 )
-from demalib.tiles import Clusters
+from demalib.tiles import Clusters, Partners
 
 
 @pytest.fixture
@@ -26,11 +26,17 @@ def spaces(gen):
     )
 
 
+def read(mapped, targets):
+    """Every second word looks like the target word of the same rank."""
+    row = torch.arange(len(mapped))
+    row = torch.where(row % 2 == 0, row, -1)
+    return Partners(row, torch.where(row >= 0, 0.3, 0.0))
+
+
 def scores(mapped, targets, metric, rows=None):
     rows = torch.arange(len(mapped)) if rows is None else rows
-    return torch.cat(
-        [s.clone() for _, s in Retriever(mapped, targets, 5).iter_scores(rows, metric)]
-    )
+    retriever = Retriever(mapped, targets, 5, read)
+    return torch.cat([s.clone() for _, s in retriever.iter_scores(rows, metric)])
 
 
 def test_csls_is_its_definition(spaces):
@@ -133,7 +139,7 @@ def test_k_occurrence_counts_the_lists_that_a_word_is_in(spaces, name):
     for row in table.tolist():
         for j in sorted(range(len(row)), key=row.__getitem__)[-3:]:
             want[j] += 1
-    assert k_occurrence(Retriever(*spaces, 5), Metric(name), 3).tolist() == want
+    assert k_occurrence(Retriever(*spaces, 5, read), Metric(name), 3).tolist() == want
 
 
 def test_a_planted_hub_is_found_and_csls_shrinks_it(gen):
@@ -148,7 +154,7 @@ def test_a_planted_hub_is_found_and_csls_shrinks_it(gen):
 
 
 def test_unknown_metric():
-    with pytest.raises(ValueError, match="use one of nn, isf, csls, csls-d"):
+    with pytest.raises(ValueError, match="use one of nn, isf, csls, csls-d, csls-s"):
         Metric("cosine")
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 from chaos.single import JOBS, reason_not_to, single_faults
 
-SAMPLE = 3  # faults per job at least; make chaos injects all
+SAMPLE = 1  # fault of each call, and every rename; make chaos injects all
 
 pytestmark = pytest.mark.skipif(bool(reason_not_to()), reason=f"no faults here: {reason_not_to()}")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(bool(reason_not_to()), reason=f"no faults here: 
 )  # that starts kernels
 def test_a_call_that_fails_loses_nothing(name):
     counts, breaches = single_faults(name, SAMPLE)
-    assert breaches == [] and counts.total() >= SAMPLE
+    assert breaches == [] and counts.total() > 5
 
 
 def test_a_careless_writer_is_noticed(monkeypatch):

@@ -4,9 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from demalib.alignment import translate
 from demalib.cli import main
+from demalib.config import Config
 from demalib.data.store import save_embedding
+from demalib.data.subwords import FastTextBin
 from demalib.errors import DataError
+from demalib.hints import Lexicon
 from demalib.many import align_many
 from demalib.spaces import export_space, is_space, load_space, save_space
 
@@ -35,6 +39,33 @@ def test_a_space_survives_the_disk(languages, tmp_path):
     for side, other, P, Q in zip(space.sides, again.sides, space.maps, again.maps, strict=True):
         assert side.words == other.words and (side.vectors == other.vectors).all()
         assert P.equal(Q)
+
+
+def test_a_space_on_disk_translates_unseen_words(languages, tmp_path):
+    """Any word of the first language is known to its model, as its vector of row 3."""
+
+    class Model:
+        path = tmp_path / "cc.aa.16.bin"
+
+        def vectors_of(self, words):
+            return np.repeat(languages[0].vectors[3:4], len(words), axis=0)
+
+    space = align_many([replace(languages[0], subwords=Model()), *languages[1:]])
+    save_space(tmp_path / "out", space)
+    again = load_space(tmp_path / "out")
+    assert again.sides[0].subwords == FastTextBin(Model.path) and again.sides[1].subwords is None
+    mapping, pair = space.between("aa", "bb")
+    found = translate(mapping, pair, ["w3", "unheard"], k=1)
+    assert found["translation"].tolist() == ["w3", "w3"] and found["rank"].isna().tolist()[1]
+    with pytest.raises(DataError, match="cc.aa.16.bin: the fastText model, .* is gone"):
+        translate(*again.between("aa", "bb"), "unheard")
+
+
+def test_a_language_that_left_the_space_leaves_the_folder(languages, tmp_path):
+    for some in (languages, languages[:2]):
+        save_space(tmp_path, align_many(some))
+        assert load_space(tmp_path).langs == tuple(side.lang for side in some)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["aa.npz", "bb.npz", "space.safetensors"]
 
 
 def test_the_commands_take_any_two_languages(aligned, capsys):
@@ -103,3 +134,26 @@ def test_export_of_a_space_keeps_unit_vectors(languages, tmp_path):
     paths = export_space(align_many(languages[:2]), tmp_path, "npz")
     found = np.load(paths[0])
     np.testing.assert_allclose(np.linalg.norm(found["vectors"], axis=1), 1, atol=1e-5)
+
+
+def test_the_order_of_the_languages_changes_nothing(languages):
+    space, other = align_many(languages, hub="bb"), align_many(languages[::-1], hub="bb")
+    assert other.langs == space.langs[::-1]
+    for P, Q in zip(space.maps, other.maps[::-1], strict=True):
+        assert P.equal(Q)
+    one, two = space.between("aa", "cc")[0].info, other.between("cc", "aa")[0].info
+    assert one["verdict"] == two["verdict"]
+
+
+def test_settings_of_a_space_are_checked_before_the_work(languages):
+    with pytest.raises(DataError, match="'zz' is none of the languages; use one of aa, bb, cc"):
+        align_many(languages, hub="zz")
+    with pytest.raises(DataError, match="'free' is for two languages"):
+        align_many(languages, Config("aa-bb", vectors="files", last="free"))
+
+
+def test_a_pair_of_a_space_is_not_judged_by_words_of_its_lexicon(languages):
+    known = {("aa", "cc"): Lexicon([(f"w{i}", f"w{i}") for i in range(60, 90)])}
+    free, clamped = align_many(languages, hub="bb"), align_many(languages, hub="bb", lexicons=known)
+    asked = [space.info["pairs"]["aa-cc"]["verdict"]["queries"] for space in (free, clamped)]
+    assert 0 < asked[1] < asked[0]

@@ -6,10 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 COPYLEFT = re.compile(r"(?i)\b(A?GPL|LGPL|GNU|MPL|Mozilla|EPL|EUPL|CDDL|CC-BY-SA|SSPL)")
 # Known and accepted: used as they are, not changed and not part of what is distributed.
-ACCEPTED = {"certifi", "fqdn", "gensim", "hypothesis", "orderedmultidict", "pathspec", "tqdm"}
+ACCEPTED = {
+    "certifi",
+    "docutils",
+    "fqdn",
+    "gensim",
+    "hypothesis",
+    "orderedmultidict",
+    "pathspec",
+    "tqdm",
+}
 LINE = r"([\w.-]+)==(\S+) --hash=sha256:[0-9a-f]{64}"
 
 
@@ -71,3 +82,29 @@ def test_the_locked_set_up_refuses_another_wheel(tmp_path):
     )
     assert done.returncode and not list(tmp_path.glob("*.whl"))
     assert "--require-hashes" in (ROOT / ".ci" / "locked").read_text()
+
+
+@pytest.mark.parametrize(
+    "said, code, told, fails",
+    [
+        (
+            ["a could not be audited: a", "b could not be audited: b"],
+            0,
+            "none of 2 packages",
+            False,
+        ),
+        (["b could not be audited: b"], 0, "1 of 2 packages were looked up, 1 could not", False),
+        (["No known vulnerabilities found"], 0, "2 of 2 packages were looked up", False),
+        (["Found 1 known vulnerability in 1 package", "a 1.0 CVE-1"], 1, "CVE-1", True),
+        (["no route to host"], 1, "audit skipped: pip-audit cannot reach its data (no rou", False),
+    ],
+)
+def test_the_audit_says_what_it_could_look_up(said, code, told, fails, tmp_path):
+    lines = {"pip-audit": [*said, f"exit {code}"], "python": ["a==1.0", "b==1.0", "exit 0"]}
+    for name, (*texts, end) in lines.items():
+        shown = "\n".join(f"echo '{text}'" for text in texts)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{shown}\n{end}\n")
+        (tmp_path / name).chmod(0o755)
+    audit = [ROOT / ".ci" / "audit", tmp_path]
+    done = subprocess.run(audit, capture_output=True, text=True)
+    assert told in done.stdout and bool(done.returncode) == fails

@@ -12,7 +12,7 @@ from demalib.retrieval import METRICS, Metric
 from demalib.solvers import SOLVERS
 
 LEARNERS = [name for name, rival in SOLVERS.items() if rival.hint == "train"]
-OURS = ("em", "em+gradient", "gradient")
+OURS = ("em", "gradient")
 NAMES = [n for n, solver in SOLVERS.items() if solver.hint != "train" and n not in OURS]
 
 

@@ -6,7 +6,9 @@ from demalib.baselines import vecmap
 from demalib.baselines.msf import whitening
 from demalib.config import Config
 from demalib.errors import DataError
-from demalib.pair import make_pair
+from demalib.pair import make_pair, retrievers
+from demalib.retrieval import Metric
+from demalib.solvers import SOLVERS
 
 
 def test_vecmap_is_the_published_formula(rng):
@@ -26,3 +28,17 @@ def test_vecmap_needs_as_many_words_as_dimensions(rng):
     src, tgt, _ = planted(rng)
     with pytest.raises(DataError, match="vecmap needs 16 different words"):
         vecmap.fit(make_pair(src, tgt, lexicon(200, 215)), Config())
+
+
+def test_a_small_seed_grows_by_self_learning(rng):
+    src, tgt, _ = planted(rng, noise=0.1)
+    few = make_pair(src, tgt, lexicon(200, 214))  # fewer words than dimensions
+    found = vecmap.fit_semi(few, Config())
+    for retriever in retrievers(found, few):
+        rows = torch.arange(len(retriever.mapped))
+        best = retriever.translate(rows, Metric("csls"), 1)[1][:, 0]
+        assert best.eq(rows).float().mean() > 0.95
+
+
+def test_the_identical_variant_is_the_row_of_the_tables():
+    assert SOLVERS["vecmap-identical"].fit is SOLVERS["sl-unsup-id"].fit

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,13 +16,16 @@ from bench.csls import csls
 from bench.curve import curve
 from bench.density import density
 from bench.em import em
+from bench.loop import loop
 from bench.many import many
 from bench.pipeline import pipeline
 from bench.solvers import solvers
+from bench.spelling import spelling
 from bench.subnormal import subnormal
 from bench.vectors import vectors
 from bench.verdicts import verdicts
 from demalib.data.files import write_json, write_text
+from demalib.evaluation import record
 from demalib.runs import project_root
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -38,20 +38,19 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "control": control,
     "pipeline": pipeline,
     "curve": curve,
+    "loop": loop,
     "many": many,
     "verdicts": verdicts,
+    "spelling": spelling,
 }
 
 
 def machine() -> dict[str, Any]:
     """Describe what the figures depend on: the CPU, its load, threads, the library of products."""
-    info = Path("/proc/cpuinfo")
-    text = info.read_text() if info.is_file() else ""
-    cpu = re.search(r"model name\s*: (.+)", text) or re.search(r"vendor_id\s*: (.+)", text)
     build = torch.__config__.show().lower()
     known = ("mkl", "openblas", "blis", "accelerate")
     return {
-        "cpu": cpu[1].strip() if cpu else platform.processor() or platform.machine(),
+        "cpu": record.machine()["cpu"],
         "load": round(os.getloadavg()[0], 1),  # of the last minute, an earlier part's included
         "threads": torch.get_num_threads(),
         "blas": next((name for name in known if f"blas_info={name}" in build), "unknown"),

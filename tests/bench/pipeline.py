@@ -96,7 +96,7 @@ def stages(words: int = 0) -> dict[str, float]:
         results = benchmark.summarise(judged, gold)
     with tempfile.TemporaryDirectory() as folder:
         with stage("save"):
-            metrics = benchmark.run_record(config, pair, gold, results, seconds["solve"])
+            metrics = benchmark.run_record(config, pair, gold, results, mapping, seconds["solve"])
             save_run(Path(folder), benchmark.Solved(mapping, judged, metrics))
         with stage("draw"):
             frames = {name: by_frequency(frame["csls"]) for name, frame in judged.items()}

@@ -1,6 +1,7 @@
 """Downloads over a bad link: the whole file or none, in a bounded time."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 from chaos import world
 from chaos.link import Machines, address, machines
 
-CLIENT, HOST, PATIENCE = 1, 2, 120
+CLIENT, HOST, PATIENCE = 1, 2, 300
 FETCH = f"""
 import sys
 from demalib.cli import main
@@ -71,6 +72,8 @@ def bad_download(name: str, seed: int, megabytes: int = 12) -> list[str]:
             try:
                 SCENES[name](network, begun)
                 code = client.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                return [f"{name}: not finished after {PATIENCE} s"]
             finally:
                 client.kill()
                 host.kill()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chaos import MEMORY
 from chaos.mutate import mutate
 from chaos.samples import Sample, samples
 from demalib.errors import DataError
@@ -67,7 +68,10 @@ def peak() -> float:
 def fuzz(name: str, count: int, seed: int, sample: Sample | None = None) -> Tally:
     """Put ``count`` damaged files of a format through its reader."""
     sample, tally = sample or samples()[name], Tally()
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, warnings.catch_warnings():
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-", dir=MEMORY) as folder,
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         path = Path(folder) / sample.name
         path.write_bytes(sample.join(sample.parts))

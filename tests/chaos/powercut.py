@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from demalib.data.registry import fetch_muse_vectors, muse_dir
 from demalib.data.store import read_vectors
 from demalib.errors import DataError
 from demalib.evaluation.benchmark import load_gold, load_pair, solve_and_judge
+from demalib.many import align_many
 from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.runs.folder import save_run
+from demalib.spaces import load_space, save_space
 
 # root of what may be damaged, what is done, what is then found, what may be found, what must be
 Case = tuple[Path, Callable[[], object], Callable[[], str], set[str], str]
@@ -157,8 +160,37 @@ def download(place: Path) -> Case:
     return muse_dir(), partial(fetch_muse_vectors, "es"), found, {"whole", NOTHING}, "whole"
 
 
+def space(place: Path) -> Case:
+    """Three languages in one space, over another space with one language that is not in the new."""
+    folder, digests = place / "together", []
+    one, two = world.spaces()
+    sides = (
+        one,
+        two,
+        replace(two, lang="fr"),
+        replace(one, lang="de", vectors=one.vectors[:, ::-1]),
+    )
+    made = [align_many([sides[i] for i in some]) for some in ((0, 1, 2), (0, 1, 3))]
+
+    def found() -> str:
+        try:
+            whole = load_space(folder)
+        except DataError as error:
+            return NOTHING if "no such space" in str(error) else str(error)
+        parts = [P.numpy().tobytes() for P in whole.maps] + [
+            s.vectors.tobytes() for s in whole.sides
+        ]
+        return digest(str(whole.langs).encode(), *parts)
+
+    for which in made:
+        save_space(folder, which)
+        digests.append(found())
+    assert digests[0] != digests[1]
+    return folder, partial(save_space, folder, made[0]), found, {*digests, NOTHING}, digests[0]
+
+
 CASES: dict[str, Callable[[Path], Case]] = {
-    f.__name__: f for f in (align, run, checkpoint, cache, export, download)
+    f.__name__: f for f in (align, space, run, checkpoint, cache, export, download)
 }
 
 

@@ -35,7 +35,7 @@ def test_errors_are_one_line_with_exit_code_2(files, align, capsys):
     assert error.startswith("demalib align: ") and error.count("\n") == 1 and "web page" in error
     assert not (files / "out").exists()
     assert main(["evaluate", str(files / "none"), "--lexicon", "x"]) == 2
-    assert "no such mapping" in capsys.readouterr().err
+    assert "no such folder" in capsys.readouterr().err
 
 
 def test_piped_output_has_no_progress_bar(files):

@@ -1,7 +1,10 @@
+import argparse
+
 import pytest
 
-from demalib.cli import main
-from demalib.cli.common import literal, named_files, show_langs
+from demalib.cli import main, parser
+from demalib.cli.common import named_files, show_langs
+from demalib.config import literal
 from demalib.errors import DataError
 
 
@@ -51,9 +54,54 @@ def test_a_guess_is_shown_with_how_to_change_it():
     assert "--langs" not in show_langs(named_files(["en=a.vec", "de=b.vec"]))
 
 
+def test_every_option_says_what_it_is_for():
+    (commands,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    without = {
+        name: [option.dest for option in command._actions if not option.help]
+        for name, command in commands.choices.items()
+    }
+    assert {name: found for name, found in without.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    "command, told",
+    [
+        (
+            "align --src wiki.en.zip --tgt b.vec --out o",
+            "wiki.en.zip: this is a zip archive; unpack",
+        ),
+        ("align --src . --tgt b.vec --out o --langs a b", ".: this is a folder; give the path"),
+        (
+            "translate cat dog",
+            "cat: no such folder; first comes the one that 'demalib align' wrote",
+        ),
+        ("translate cat", "cat: no such folder"),
+        ("info nowhere", "nowhere: no such folder"),
+        ("evaluate nowhere --lexicon a.txt", "nowhere: no such folder"),
+        ("export nowhere --format vec", "nowhere: no such folder"),
+        ("run b.vec", "not a notebook; give an .ipynb file"),
+        ("run b.ipynb", "b.ipynb: cannot be read as a notebook"),
+    ],
+)
+def test_slips_of_a_new_user_are_told_in_one_line(command, told, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wiki.en.zip").write_bytes(b"PK\3\4" + bytes(100))
+    for name in ("b.vec", "b.ipynb"):
+        (tmp_path / name).write_text("b 1 2\n")
+    assert main(command.split()) == 2
+    err = capsys.readouterr().err
+    assert told in err and err.count("\n") == 1
+
+
 def test_the_version(capsys):
     import demalib
 
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"demalib {demalib.__version__}\n"
+
+
+def test_without_a_command_the_help_is_shown(capsys):
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert "examples:" in out and "align" in out and err == ""

@@ -4,10 +4,9 @@ import pandas as pd
 import pytest
 
 from demalib import runs
-from demalib.config import REGISTRY_PAIRS, preset
+from demalib.config import REGISTRY_PAIRS
 from demalib.data.files import write_json
 from demalib.evaluation import tables
-from demalib.solvers import SOLVERS
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +126,13 @@ def test_a_table_is_never_replaced_by_a_poorer_one():
         assert tables.write_table("registry", frame).startswith("kept: 4 of its figures")
     assert path.read_bytes() == before
     assert pd.read_csv(path).query("state == 'measured'")["p@1"].tolist() == [50.0] * 4
+    add_run("en-ja", "em", 0, 0.25)
+    grown = tables.registry_table(tables.measured(), solvers)
+    said = tables.write_table("registry", grown)
+    assert said == "written; 4 figures of other runs are kept"
+    after = pd.read_csv(path).query("state == 'measured'").set_index(["direction", "retrieval"])
+    assert after.loc[("en-fr", "csls"), ["p@1", "seeds"]].tolist() == [50, 2]
+    assert after.loc[("en-ja", "csls"), ["p@1", "seeds"]].tolist() == [25, 1]
 
 
 def test_ablations_lose_against_the_full_model_beside_the_paper():
@@ -141,37 +147,32 @@ def test_ablations_lose_against_the_full_model_beside_the_paper():
     assert wide.loc["nothing", "fr-en"] == "60.0 [58.0, 63.0] | 82.4"
 
 
-def add_rival(name, hits, seconds):
-    """A run of en-fr whose every fourth query, from ``hits``, is answered rightly."""
-    config = preset("en-fr", solver=name)
-    positions = [1 if (i + hits) % 4 == 0 else 7 for i in range(100)]
-    queries = [
-        {"direction": direction, "retrieval": "csls", "query": f"w{i}", "position": p}
-        for direction in ("en-fr", "fr-en")
-        for i, p in enumerate(positions)
-    ]
-    add_run("en-fr", name, 0, 0.25)
-    folder = runs.run_dir(config)
-    metrics = runs.read_metrics(folder) | {"seconds": seconds, "threads": 1}
-    for figures in metrics["results"].values():
-        figures["nn"] = figures["csls"] | {"p@1": 0.2}
-    write_json(folder / "metrics.json", metrics)
-    pd.DataFrame(queries).to_csv(folder / "queries.csv", index=False)
+def test_what_an_ablation_loses_has_a_paired_interval():
+    for part, wrong in (("prior", 20), ("", 10)):
+        name = f"gradient{',ablate=' * bool(part)}{part}"
+        add_run("en-fr", name, 0, 1 - wrong / 100)
+        queries = [
+            {"direction": d, "retrieval": "csls", "query": f"w{i}", "position": 1 + (i < wrong)}
+            for d in ("en-fr", "fr-en")
+            for i in range(100)
+        ]
+        path = runs.results_dir() / "runs" / "en-fr" / name / "0" / "queries.csv"
+        pd.DataFrame(queries).to_csv(path, index=False)
+    row = tables.ablations(runs.finished_runs()).set_index(["ablate", "direction"])
+    low, high = row.loc[("prior", "en-fr"), ["lost_low", "lost_high"]]
+    assert 3 < low < 10 < high < 18  # unpaired it would reach from 0 to 20
+    assert (row.loc["nothing", ["lost_low", "lost_high"]] == 0).all(axis=None)
 
 
-def test_every_system_has_its_row_and_is_compared_query_by_query():
-    add_rival("em", 0, 60.0)
-    add_rival("xing", 1, 0.5)
-    table = tables.rivals(["en-fr"])
-    assert set(table["name"]) == {name for name, s in SOLVERS.items() if s.row}
-    assert len(table) == 2 * table["name"].nunique() and table["state"].notna().all()
-    xing = table.query("name == 'xing' and direction == 'en-fr'").iloc[0]
-    assert (xing["p@1"], xing["own"], xing["own_p@1"], xing["seconds"]) == (25, "nn", 20, 0.5)
-    assert xing["gain"] == 0 and xing["gain_low"] < -5 and xing["gain_high"] > 5  # other queries
-    same = table.query("name == 'em'").iloc[0]
-    assert (same["gain_low"], same["gain_high"], same["paper"]) == (0, 0, 82.6)
-    assert (
-        "words=" in table.query("name == 'muse'")["size"].iloc[0] and xing["size"] == "as published"
+def test_a_small_p_stays_small_and_an_empty_table_is_not_written():
+    keys = {"name": ["em", "xing"], "direction": "en-fr", "pair": "en-fr", "seeds": 1, "system": ""}
+    table = pd.DataFrame(
+        keys | {"gain_p": [float("nan"), 0.00493], "queries": [float("nan"), 984.0]}
     )
-    missing = table.query("name == 'geomm'").iloc[0]
-    assert missing["state"] == "not run: demalib sweep --pairs en-fr --solvers geomm"
+    assert tables.write_table("p", table) == "written"
+    assert tables.write_table("p", table.iloc[:1]).startswith("written; 1 figures")
+    assert len(pd.read_csv(runs.results_dir() / "tables" / "p.csv")) == 2  # no row twice
+    assert pd.read_csv(runs.results_dir() / "tables" / "p.csv")["gain_p"][1] == 0.00493
+    assert ",984" in (runs.results_dir() / "tables" / "p.csv").read_text()  # not 984.00
+    assert tables.write_table("none", table[:0]).startswith("kept")
+    assert not (runs.results_dir() / "tables" / "none.csv").exists()

@@ -84,3 +84,38 @@ def test_paired_bootstrap_sees_a_small_but_steady_gain():
     assert better["p"] < 0.01 and paired_bootstrap(a, a)["p"] == 1
     with pytest.raises(ValueError, match="different queries"):
         paired_bootstrap(a, b.iloc[::-1])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("книгами", "книга", True),
+        ("дверями", "дверь", False),  # 4 letters of 7 are 57 %
+        ("собакам", "собака", True),
+        ("dog", "dogs", False),  # three letters are too few
+        ("dog", "dog", True),
+        ("interest", "internet", True),  # 5 of 8: a heuristic errs
+        ("nationality", "nation", False),  # 6 of 11
+    ],
+)
+def test_forms_of_one_word_begin_alike(a, b, same):
+    assert translation.same_stem(a, b) == translation.same_stem(b, a) == same
+
+
+def test_another_form_of_the_right_word_counts_for_the_stem_only():
+    src = Embedding(["book", "cat"], np.eye(2, dtype=np.float32))
+    tgt = Embedding(["книгам", "собака"], np.eye(2, dtype=np.float32))
+    retriever = Retriever(torch.eye(2), torch.eye(2))
+    lexicon = Lexicon([("book", "книга"), ("book", "собака"), ("cat", "книгам")])
+    judged = judge(retriever, src, tgt, lexicon, Metric("nn"))
+    figures = translation.figures(judged, lexicon)
+    assert (figures["p@1"], figures["stem_p@1"]) == (0, 0.5)
+    assert [row["queries"] for row in figures["by_frequency"]] == [2]
+
+
+def test_p_values_are_corrected_for_many_comparisons():
+    assert translation.holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert translation.holm([0.5, 0.6]) == [1.0, 1.0]
+    assert translation.holm([]) == []
+    some = translation.holm([float("nan"), 0.02])
+    assert np.isnan(some[0]) and some[1] == 0.02

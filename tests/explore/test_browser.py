@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 
 from demalib.em import SCHEDULE
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "09_explorer.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "06_explorer.ipynb"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
     "--no-sandbox",

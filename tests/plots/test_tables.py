@@ -68,3 +68,15 @@ def test_a_rival_that_found_nothing_is_listed_and_the_others_are_labelled():
     (ax,) = plots.rivals(pd.DataFrame(rows))
     assert {text.get_text() for text in ax.texts} == {"em", "xing", "below 5 %: muse"}
     assert ax.collections[0].get_offsets()[:, 1].tolist() == [70, 60, 0.2]
+
+
+def test_systems_without_a_hint_have_a_panel_for_each_pair_of_spaces():
+    rows = [
+        {"spaces": spaces, "name": name, "p@1": p1, "low": p1 - 2, "high": p1 + 2, "copy": 7.0}
+        for spaces, name, p1 in (("alike", "a", 50), ("alike", "b", 40), ("different", "a", 1))
+    ]
+    axes = plots.unhinted(pd.DataFrame(rows))
+    assert [ax.get_title() for ax in axes] == ["alike", "different"]
+    points = [ax.containers[0].lines[0].get_xdata().tolist() for ax in axes]
+    assert points == [[50, 40], [1]]
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["a", "b"]

@@ -1,0 +1,151 @@
+import shutil
+
+import pandas as pd
+import pytest
+from evaluation.test_tables import add_run, own_results  # noqa: F401
+
+from demalib import runs
+from demalib.config import preset
+from demalib.data.files import write_json
+from demalib.evaluation import tables
+from demalib.evaluation.rivals import (
+    OURS,
+    RIVALS,
+    correct,
+    cost,
+    named_config,
+    peers,
+    rivals,
+    verdicts,
+)
+from demalib.solvers import SOLVERS, TABLED
+
+
+def add_rival(name, hits, seconds, every=4):
+    """A run of en-fr whose every fourth query, from ``hits``, is answered rightly."""
+    config = named_config("en-fr", name)
+    positions = [1 if (i + hits) % every == 0 else 7 for i in range(100)]
+    queries = [
+        {"direction": direction, "retrieval": "csls", "query": f"w{i}", "position": p}
+        for direction in ("en-fr", "fr-en")
+        for i, p in enumerate(positions)
+    ]
+    add_run("en-fr", name, 0, positions.count(1) / 100)
+    folder = runs.run_dir(config)
+    facts = {"seconds": 99.0, "cpu_seconds": seconds, "threads": 1, "peak_gb": 0.5}
+    metrics = runs.read_metrics(folder) | facts
+    metrics |= {"hint_sizes": {"lexicon": 7}, "test_pairs_in_hint": {"en-fr": 0, "fr-en": 1}}
+    for figures in metrics["results"].values():
+        figures["nn"] = figures["csls"] | {"p@1": 0.2}
+        figures["csls"]["stem_p@1"] = 0.5
+    write_json(folder / "metrics.json", metrics)
+    pd.DataFrame(queries).to_csv(folder / "queries.csv", index=False)
+
+
+def test_every_system_has_its_row_and_is_compared_query_by_query():
+    add_rival("em", 0, 60.0)
+    add_rival("em+lexicon", 0, 60.0)
+    add_rival("xing", 1, 0.5)
+    table = rivals(["en-fr"])
+    assert set(table["name"]) == set(RIVALS) > set(TABLED)
+    assert len(table) == 2 * table["name"].nunique() and table["state"].notna().all()
+    xing = table.query("name == 'xing' and direction == 'en-fr'").iloc[0]
+    assert (xing["p@1"], xing["own"], xing["own_p@1"], xing["seconds"]) == (25, "nn", 20, 0.5)
+    assert xing["gain"] == 0 and xing["gain_low"] < -5 and xing["gain_high"] > 5  # other queries
+    assert (xing["stem_p@1"], xing["peak_gb"], xing["hints"]) == (50, 0.5, "7 lexicon")
+    assert xing["test_pairs_in_hint"] == 0 and xing["gain_holm"] == 1
+    same = table.query("name == 'em'").iloc[0]
+    assert (same["gain_low"], same["gain_high"], same["paper"]) == (0, 0, 82.6)
+    assert pd.isna(same["gain_p"]) and pd.isna(same["gain_holm"])  # no comparison with itself
+    missing = table.query("name == 'geomm'").iloc[0]
+    assert missing["state"] == "not run: demalib sweep --pairs en-fr --solvers geomm --seeds 0"
+
+
+def test_no_row_calls_a_reduced_system_published():
+    table = rivals(["en-fr"]).drop_duplicates("name").set_index("name")
+    assert table.loc["gradient", "settings"] == table.loc["c1", "settings"] == "reduced"
+    assert table.loc["em", "settings"] == table.loc["em,hints=none", "settings"] == "ours"
+    assert table.loc["xing", "settings"] == "published"
+    assert table.loc["em,hints=none", "hint"] == "none"
+    command = table.loc["em,hints=none", "command"]
+    assert command == "demalib sweep --pairs en-fr --solvers em --seeds 0 -p hints none"
+
+
+def test_a_name_says_which_run_it_is():
+    for name in RIVALS:
+        assert named_config("en-fr", name).name == name
+        assert named_config("en-fr", name, lexicons="muse").lexicons == "muse"
+    assert set(OURS.values()) <= set(RIVALS) and "vecmap-identical" not in RIVALS
+    assert SOLVERS["sl-unsup-id"].fit is SOLVERS["vecmap-identical"].fit
+
+
+def test_differences_count_as_shown_after_the_correction_only():
+    add_rival("em", 0, 60.0)
+    add_rival("xing", 0, 0.5, every=2)  # 25 more right answers, none lost
+    add_rival("geomm", 0, 0.5, every=3)
+    table = rivals(["en-fr"])
+    found = verdicts(table).set_index("name")
+    assert found.loc["xing", ["better", "worse", "undecided"]].tolist() == [2, 0, 0]
+    assert found.loc["geomm", "undecided"] == 2 and "em" not in found.index
+    assert len(verdicts(table, "lexicon_gain")) == 0
+
+
+def test_a_comparison_with_a_row_that_was_measured_anew_is_dropped():
+    add_rival("em", 0, 60.0)
+    add_rival("xing", 0, 0.5, every=2)
+    add_rival("geomm", 0, 0.5, every=3)
+    assert tables.write_table("rivals", rivals(["en-fr"]), correct) == "written"
+    shutil.rmtree(runs.run_dir(named_config("en-fr", "xing")))
+    add_rival("em", 0, 60.0, every=5)
+    said = tables.write_table("rivals", rivals(["en-fr"]), correct)
+    assert said == "written; 2 figures of other runs are kept"
+    table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv")
+    assert table["name"].tolist() == rivals(["en-fr"])["name"].tolist()  # in their old places
+    row = table.drop_duplicates("name").set_index("name")
+    assert (row.loc["xing", "p@1"], row.loc["em", "p@1"]) == (50, 20)
+    assert row.loc["xing", ["gain", "gain_p", "gain_holm"]].isna().all()
+    assert row.loc["geomm", "gain"] == 14 and row.loc["geomm", "gain_holm"] < 1
+
+
+def test_the_table_of_the_readme_has_what_was_measured_and_copying():
+    assert len(peers(rivals(["en-fr"]), "bundled")) == 0
+    add_rival("em", 0, 60.0)
+    add_rival("geomm", 0, 0.5, every=2)
+    add_rival("xing", 0, 0.5)  # not among the strongest
+    found = peers(rivals(["en-fr"]), "bundled").set_index(["name", "direction"])
+    assert found.index.unique("name").tolist() == ["em", "geomm", "copy the query"]
+    assert found.loc[("geomm", "fr-en"), ["hint", "p@1"]].tolist() == ["5,000 train words", 50]
+    copied = found.loc[("copy the query", "en-fr")]
+    assert copied["p@1"] == copied["copy"] and pd.isna(copied["low"])
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 2)])
+def test_the_spread_over_seeds_is_shown(seeds):
+    for seed in seeds:
+        add_rival("muse", 0, 1.0)
+        if seed:
+            source = runs.run_dir(preset("en-fr", solver="muse"))
+            target = source.parent / str(seed)
+            target.mkdir()
+            for path in source.iterdir():
+                (target / path.name).write_bytes(path.read_bytes())
+    row = rivals(["en-fr"], names=["muse"]).iloc[0]
+    assert row["seeds"] == len(seeds) and row["seed_min"] == row["seed_max"] == 25
+
+
+def test_cost_is_of_the_same_pairs_for_every_system():
+    rows = [("em", "en-fr", 50, 2.0), ("xing", "en-fr", 40, 1.0), ("em", "en-ja", 10, 9.0)]
+
+    def table(rows):
+        return pd.DataFrame(
+            {"lexicons": "bundled", "hint": "none", "name": name, "settings": "ours", "pair": pair,
+             "direction": pair, "p@1": p1, "seconds": seconds, "peak_gb": 0.5, "threads": 1,
+             "seeds": 1}
+            for name, pair, p1, seconds in rows
+        )  # fmt: skip
+
+    found = cost(table(rows)).set_index("name")
+    assert found["p@1"].to_dict() == {"em": 50, "xing": 40}  # en-ja has no xing
+    assert found.loc["em", ["seconds", "directions"]].tolist() == [2.0, 1]
+    apart = cost(table([*rows, ("geomm", "en-ja", 5, 1.0)]))
+    assert apart["name"].tolist() == ["em"]  # neither of the others has both pairs
