@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import traceback
@@ -114,8 +115,12 @@ class Nursery:
         self.clear()
         shutil.copytree(self.template, self.place, dirs_exist_ok=True)
 
-    def child(self, go: int, limit: int) -> None:
-        """The job in a process of its own, with an exit code as the command has."""
+    def child(self, line: socket.socket, limit: int) -> None:
+        """The job in a process of its own, with an exit code as the command has.
+
+        It says on the line when it is ready, and waits there for strace: a call that fails while
+        the process is still being set up would be none of the job's.
+        """
         code = 1
         try:
             for stream, name in ((1, "stdout"), (2, "stderr")):
@@ -124,7 +129,8 @@ class Nursery:
             sys.stderr = open(2, "w", closefd=False)
             if limit:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            os.read(go, 1)
+            line.send(b"ready")
+            line.recv(1)
             self.work()
             code = 0
         except SystemExit as error:
@@ -142,10 +148,12 @@ class Nursery:
     def attempt(self, options: list[str], limit: int = 0) -> tuple[int, str, str]:
         """Do the job under strace: its exit code, what it said, and strace's log."""
         self.restore()
-        reader, go = os.pipe()
+        ours, its = socket.socketpair()
         if not (pid := os.fork()):
-            self.child(reader, limit)
-        os.close(reader)
+            ours.close()
+            self.child(its, limit)
+        its.close()
+        assert ours.recv(5), f"{self.name} ended before it began"
         log = self.place.with_name("strace.log")
         log.write_text("")
         tracer = None
@@ -156,8 +164,8 @@ class Nursery:
                 text=True,
             )
             assert "attached" in tracer.stderr.readline()
-        os.write(go, b"x")
-        os.close(go)
+        ours.send(b"x")
+        ours.close()
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if tracer:
             tracer.communicate()
@@ -220,17 +228,25 @@ class Nursery:
         return "" if self.found() == self.new else f"the next try found {self.found()}; {hit}"
 
 
+def sampled(faults: list[Fault], sample: int) -> list[Fault]:
+    """Sample faults evenly from each call, and take every rename, since renames publish results."""
+    some = []
+    for call in dict.fromkeys(fault[0] for fault in faults):
+        mine = [fault for fault in faults if fault[0] == call]
+        some += mine[len(mine) // (2 * sample) :: max(1, len(mine) // sample)][:sample]
+    return some + [fault for fault in faults if fault[:2] == ("rename", "EIO")]
+
+
 def single_faults(name: str, sample: int = 0) -> tuple[Counter, list[str]]:
-    """Let every call of a job fail once, or an even sample of them; count faults and breaches."""
+    """Let every call of a job fail once, or a sample of each call; count faults and breaches."""
 
     def job(place: Path) -> str:
         pooch.core.time.sleep = lambda seconds: None  # between tries of a download
         nursery = Nursery(name, place)
         faults = nursery.faults()
-        every = max(1, len(faults) // sample) if sample else 1
         counts: Counter = Counter()
         breaches = []
-        for fault in faults[::every]:
+        for fault in sampled(faults, sample) if sample else faults:
             if said := nursery.check(fault):
                 breaches.append(f"{name}: {fault}: {said}"[:600])
             counts[fault[1]] += 1
