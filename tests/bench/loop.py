@@ -31,7 +31,7 @@ FIELDS = ("pair", "lexicons", "way", "seed")
 
 
 def loop() -> dict[str, Any]:
-    """Judge every way on the six pairs of four languages, with identical words as the only hint.
+    """Judge every way on the registry's pairs, with identical words as the only hint.
 
     Test pairs are left out of the hints. MUSE's test words are used beside the bundled ones for
     pairs with English if ``DEMALIB_MUSE`` names their folder. Rows that are in the table already
@@ -54,10 +54,10 @@ def loop() -> dict[str, Any]:
 
 def cases() -> Iterator[tuple[str, Config]]:
     """Yield every way with its settings: MUSE's words first, then the bundled ones."""
-    pairs = REGISTRY_PAIRS[:6]
+    pairs = [pair for pair in REGISTRY_PAIRS if pair != "en-zh"]  # which share no word
     if os.environ.get("DEMALIB_MUSE"):
         for way, settings in WAYS.items():
-            for pair in pairs[:3]:
+            for pair in ("en-fr", "en-ja", "en-ru"):
                 for seed in range(SEEDS if way == "annealed loop" else 1):
                     yield way, preset(pair, lexicons="muse", seed=seed, **settings)
     for way, settings in WAYS.items():
