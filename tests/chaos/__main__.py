@@ -7,7 +7,7 @@ chaos.csv``. Parts can be run one by one, also at the same time: a row replaces 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chaos import downloads, guided, hostile, link, network, powercut, single
@@ -22,6 +22,11 @@ SHARE = {"fastText": 0.5, "sweep": 0.5}  # slower ones get a smaller share
 Rows = Iterator[Row]
 
 
+def chosen(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """The names that were asked for, or all."""
+    return [name for name in names if not args.only or name in args.only]
+
+
 def inputs(args: argparse.Namespace) -> Rows:
     """Damaged files through every reader."""
     files = samples()
@@ -34,14 +39,14 @@ def inputs(args: argparse.Namespace) -> Rows:
 def kills(args: argparse.Namespace) -> Rows:
     """Processes that are killed at random moments."""
     each = -(-args.kills * 2 // (2 * len(JOBS) - 1))
-    for name in JOBS:
+    for name in chosen(args, JOBS):
         tally = kill(name, int(each * SHARE.get(name, 1)) + 1, args.seed)
         yield Row(name, tally.injected, tally.outside)
 
 
 def cuts(args: argparse.Namespace) -> Rows:
     """Every state that a power cut may leave."""
-    for name in powercut.CASES:
+    for name in chosen(args, powercut.CASES):
         yield Row(name, *powercut.power_cuts(name, args.seed))
 
 
@@ -49,7 +54,7 @@ def faults(args: argparse.Namespace) -> Rows:
     """Every call of the system fails once."""
     if why := single.reason_not_to():
         yield Row("all", 0, [], f"not tried: {why}")
-    for name in () if why else single.JOBS:
+    for name in () if why else chosen(args, single.JOBS):
         kinds, wrong = single.single_faults(name, args.faults)
         shown = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
         yield Row(name, kinds.total(), wrong, shown)
@@ -60,9 +65,9 @@ def net(args: argparse.Namespace) -> Rows:
     if why := link.reason_not_to():
         yield Row("all", 0, [], f"not tried: {why}")
         return
-    for name in network.SCENES:
+    for name in chosen(args, network.SCENES):
         yield Row(name, 1, network.bad_network(name, args.seed))
-    for name in downloads.SCENES:
+    for name in chosen(args, downloads.SCENES):
         yield Row(name, 1, downloads.bad_download(name, args.seed))
 
 
@@ -111,6 +116,7 @@ def main() -> int:
     """Print the table; fail if a promise was broken."""
     args = argparse.ArgumentParser("chaos", description=__doc__)
     args.add_argument("parts", nargs="*", help=f"all, or some of: {', '.join(PARTS)}")
+    args.add_argument("--only", nargs="+", help="of the jobs and scenes of a part, these")
     args.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
     args.add_argument("--inputs", type=int, default=100_000, help="damaged files, at least")
     args.add_argument("--kills", type=int, default=56, help="at least")

@@ -7,6 +7,7 @@ one, nothing left behind, and the next try succeeds.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -38,6 +39,7 @@ KINDS = {
     "mkdir": ("EIO", "ENOSPC", "EDQUOT"),
 }
 STRACE = shutil.which("strace")
+ROOM = 1 << 20  # bytes of errors
 KEPT = ("www", "log")  # in a place, whatever happens
 Fault = tuple[str, str, int]  # call or "size", kind, number of the call or bytes
 
@@ -115,16 +117,17 @@ class Nursery:
         self.clear()
         shutil.copytree(self.template, self.place, dirs_exist_ok=True)
 
-    def child(self, line: socket.socket, limit: int) -> None:
+    def child(self, line: socket.socket, errors: int, limit: int) -> None:
         """The job in a process of its own, with an exit code as the command has.
 
         It says on the line when it is ready, and waits there for strace: a call that fails while
-        the process is still being set up would be none of the job's.
+        the process is still being set up would be none of the job's. Its errors go to a pipe,
+        which has no size that could be limited.
         """
         code = 1
         try:
-            for stream, name in ((1, "stdout"), (2, "stderr")):
-                os.dup2(os.open(self.place / name, os.O_WRONLY | os.O_CREAT), stream)
+            os.dup2(os.open(self.place / "stdout", os.O_WRONLY | os.O_CREAT), 1)
+            os.dup2(errors, 2)
             sys.stdout = open(1, "w", closefd=False)
             sys.stderr = open(2, "w", closefd=False)
             if limit:
@@ -149,10 +152,13 @@ class Nursery:
         """Do the job under strace: its exit code, what it said, and strace's log."""
         self.restore()
         ours, its = socket.socketpair()
+        reader, errors = os.pipe()
+        fcntl.fcntl(errors, fcntl.F_SETPIPE_SZ, ROOM)
         if not (pid := os.fork()):
             ours.close()
-            self.child(its, limit)
+            self.child(its, errors, limit)
         its.close()
+        os.close(errors)
         assert ours.recv(5), f"{self.name} ended before it began"
         log = self.place.with_name("strace.log")
         log.write_text("")
@@ -169,9 +175,10 @@ class Nursery:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if tracer:
             tracer.communicate()
-        said = (self.place / "stderr").read_text()
-        for name in ("stdout", "stderr"):
-            (self.place / name).unlink()
+        os.set_blocking(reader, False)  # a kernel may still have the other end
+        with open(reader, "rb", buffering=0) as file:
+            said = (file.read(ROOM) or b"").decode(errors="replace")
+        (self.place / "stdout").unlink()
         return code, said, log.read_text()
 
     def faults(self) -> list[Fault]:
