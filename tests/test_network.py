@@ -1,12 +1,8 @@
-"""A bad network: every run once, none twice, none damaged; a download whole or not at all.
-
-make chaos plays the other scenes too: packets lost, links that blink, a scheduler that restarts.
-"""
+"""A bad network: every run once, none twice, none damaged; a download whole or not at all."""
 
 import pytest
-from chaos.downloads import bad_download
+from chaos import downloads, network
 from chaos.link import reason_not_to
-from chaos.network import bad_network
 
 pytestmark = pytest.mark.long
 
@@ -17,9 +13,11 @@ def namespaces():
         pytest.skip(f"no network: {reason}")
 
 
-def test_a_worker_that_comes_back_after_its_work_was_given_away_changes_nothing():
-    assert bad_network("partition", seed=1) == []
+@pytest.mark.parametrize("scene", network.SCENES)
+def test_a_sweep_survives(scene):
+    assert network.bad_network(scene, seed=1) == []
 
 
-def test_a_download_that_breaks_is_repeated():
-    assert bad_download("download broken", seed=1) == []
+@pytest.mark.parametrize("scene", downloads.SCENES)
+def test_a_download_is_repeated_or_refused(scene):
+    assert downloads.bad_download(scene, seed=1) == []

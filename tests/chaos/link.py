@@ -16,6 +16,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,9 +70,15 @@ class Machines:
         for handle in (*tunnels, reader):
             os.close(handle)
 
-    def set(self, loss: float = 0.0, cut: tuple[int, ...] = ()) -> None:
-        """Lose a share of the packets, 0 to 1, and all packets from or to some machines."""
-        os.write(self.control, json.dumps([loss, cut]).encode() + b"\n")
+    def set(self, loss: float = 0.0, cut: tuple[int, ...] = (), rate: float = 0.0) -> None:
+        """Set how bad the links are.
+
+        Args:
+            loss: Share of the packets that is lost, 0 to 1.
+            cut: Machines whose packets are all lost, from or to them.
+            rate: Bytes a second that pass, at most; 0 is as many as there are.
+        """
+        os.write(self.control, json.dumps([loss, cut, rate]).encode() + b"\n")
 
     def start(self, number: int, words: list[str], **options) -> subprocess.Popen:
         """Start a program on a machine; it ends with this process, however that ends."""
@@ -132,7 +139,7 @@ def tunnel(name: str) -> int:
 
 def route(tunnels: list[int], control: int, rng: random.Random) -> None:
     """Pass packets on until nobody is left to tell us how."""
-    loss, cut, told = 0.0, (), b""
+    loss, cut, rate, told = 0.0, (), 0.0, b""
     while True:
         for handle in select.select([*tunnels, control], [], [])[0]:
             if handle == control:
@@ -141,7 +148,7 @@ def route(tunnels: list[int], control: int, rng: random.Random) -> None:
                     return
                 *lines, told = told.split(b"\n")
                 if lines:
-                    loss, cut = json.loads(lines[-1])
+                    loss, cut, rate = json.loads(lines[-1])
                 continue
             with contextlib.suppress(BlockingIOError):
                 for _ in range(64):
@@ -151,3 +158,4 @@ def route(tunnels: list[int], control: int, rng: random.Random) -> None:
                     passes = to not in cut and by not in cut and rng.random() >= loss
                     if known and to <= len(tunnels) and passes:
                         os.write(tunnels[to - 1], packet)
+                        time.sleep(len(packet) / rate if rate else 0)
