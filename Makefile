@@ -14,7 +14,7 @@ run: $(READY)          ## align English and French, print the table
 test: lint             ## everything: lint, unit tests, examples in docstrings, notebooks
 	$(BIN)/python -m pytest tests
 	$(BIN)/python -m pytest --doctest-modules demalib
-	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 \
+	$(BIN)/python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout 600 --nbval-kernel-startup-timeout 600 \
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
 tables: $(READY)       ## every committed table anew, hours; goes on where it stopped; set DEMALIB_MUSE for MUSE's words

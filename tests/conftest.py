@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 from demalib.data.files import cache_dir
 from demalib.data.registry import fetch_wheels
@@ -16,6 +17,10 @@ from demalib.pair import make_pair
 
 MUSE = Path(__file__).resolve().parents[2] / "shared" / "muse"
 REAL_CACHE = cache_dir()  # read before any test points DEMALIB_CACHE elsewhere
+
+# A busy machine may stall for longer than Hypothesis allows; the same inputs every time.
+settings.register_profile("any machine", deadline=None, derandomize=True)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

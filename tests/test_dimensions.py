@@ -203,4 +203,4 @@ def test_french_of_128_dimensions_loses_less_than_five_points(real_cache, tmp_pa
     there = make_pair(*read, normalisation=())
     identity = replace(mapping, W_xy=torch.eye(128), W_yx=torch.eye(128))
     results = summarise(evaluate(identity, there, gold, config, ("csls",)), gold)
-    assert 100 * results["en-fr"]["csls"]["p@1"] == pytest.approx(after[0], abs=1e-9)
+    assert 100 * results["en-fr"]["csls"]["p@1"] == pytest.approx(after[0], abs=0.2)

@@ -20,10 +20,12 @@ def kernel():
 
 def outputs(client, allow_stdin):
     """Names of what a cell sends to the front end."""
-    client.execute(CODE, allow_stdin=allow_stdin)
-    seen, until = [], time.time() + 120
+    asked = client.execute(CODE, allow_stdin=allow_stdin)
+    seen, until = [], time.time() + 600
     while time.time() < until:
-        message = client.get_iopub_msg(timeout=120)
+        message = client.get_iopub_msg(timeout=600)
+        if message["parent_header"].get("msg_id") != asked:
+            continue  # a late answer to what was asked while the kernel started
         seen.append(message["msg_type"])
         if message["content"].get("execution_state") == "idle":
             return seen, message

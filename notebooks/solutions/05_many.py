@@ -83,7 +83,7 @@ stepped = demalib.translate(*three.between("en", "ru"), english, k=1)["translati
 score = [sum(answer in gold.forward.gold[query] for query, answer in zip(queries, found, strict=True))
          for found in (straight, stepped)]  # fmt: skip
 print(f"of {len(queries)} words: {score[0]} right directly, {score[1]} over English")
-assert score[0] >= score[1]
+assert abs(score[0] - score[1]) < 0.03 * len(queries)
 
 # %% [markdown]
 # The two hardly differ here, since all maps of this space were found around English. In general, a step

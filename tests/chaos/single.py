@@ -48,9 +48,14 @@ def reason_not_to() -> str:
     """Why no faults can be injected here; "" if they can."""
     if not STRACE:
         return "no strace on this machine (apt-get install strace)"
-    try_it = [STRACE, "-e", "inject=getcwd:error=EIO", "-o", os.devnull, "true"]
-    done = subprocess.run(try_it, capture_output=True, text=True)
-    return done.stderr.strip()[-100:] if done.returncode else ""
+    job = subprocess.Popen(["sleep", "60"])
+    try_it = [STRACE, "-e", "inject=getcwd:error=EIO", "-o", os.devnull, "-p", str(job.pid)]
+    tracer = subprocess.Popen(try_it, stderr=subprocess.PIPE, text=True)
+    said = tracer.stderr.readline()
+    job.kill()
+    job.wait()
+    tracer.communicate()
+    return "" if "attached" in said else said.strip()[-100:]
 
 
 def notebook(place: Path) -> Case:

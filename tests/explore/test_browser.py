@@ -29,7 +29,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 90_000  # milliseconds: a busy machine solves slowly
+PATIENCE = 600_000  # milliseconds: a busy machine solves slowly
 OUTSIDE = re.compile(r"^https?://(?!127\.0\.0\.1)")
 
 pytestmark = pytest.mark.skipif(
@@ -75,7 +75,7 @@ def app(tmp_path, real_cache):
 
 
 def wait_until_open(port, server):
-    for _ in range(300):
+    for _ in range(3000):
         assert server.poll() is None, "voila ended"
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -154,7 +154,6 @@ def test_a_person_can_walk_through_the_explorer(app, page, tmp_path):
     say(page, "'watre' is not among the 1,500 words of fr")
 
     page.get_by_label("solver").select_option("identical (identical)")
-    say(page, "working: solving en-fr with identical")
     say(page, "en-fr by identical")
     # Voila's page asks for icons that nothing here uses; all else must come from this machine.
     assert {request.resource_type for request in page.outside} <= {"stylesheet"}

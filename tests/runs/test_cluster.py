@@ -89,7 +89,7 @@ def start(notebook, seeds):
     )
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=900):
     end = time.time() + seconds
     while not condition():
         assert time.time() < end, "it never happened"
@@ -112,7 +112,7 @@ def finished(seeds):
 
 def assert_nothing_is_left(notebook):
     pids = {pid for _, *both in started(notebook) for pid in both}
-    wait_for(lambda: not any(map(psutil.pid_exists, pids)), 10)
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
     temporary = Path(tempfile.gettempdir()).rglob("*")
     left = [path for path in temporary if path.suffix != ".lock"]  # Dask keeps its own
     left += (runs.results_dir() / "runs" / UNFINISHED).rglob("*")
@@ -121,20 +121,21 @@ def assert_nothing_is_left(notebook):
 
 def test_a_killed_worker_costs_only_its_run(notebook):
     sweep = start(notebook, 12)
-    wait_for(lambda: len(started(notebook)) >= 5)
+    wait_for(lambda: len({worker for _, _, worker in started(notebook)}) == 2)
     workers = {worker for _, _, worker in started(notebook)}
-    assert len(workers) == 2
     heard = [c for pid in (sweep.pid, *workers) for c in psutil.Process(pid).net_connections()]
     assert {c.laddr.ip for c in heard if c.status == "LISTEN"} == {"127.0.0.1"}
+    before = len(started(notebook))
+    wait_for(lambda: len(started(notebook)) > before)
     worker = started(notebook)[-1][2]
     os.kill(worker, signal.SIGKILL)
-    out, _ = sweep.communicate(timeout=240)
+    out, _ = sweep.communicate(timeout=900)
     assert sweep.returncode == 0, out
     assert "dashboard: http://127.0.0.1:" in out and "done    12" in out
     assert finished(12) == set(range(12))
     again = Counter(s for s, *_ in started(notebook)) - Counter(range(12))
     theirs = {s for s, _, by in started(notebook) if by == worker}
-    assert set(again) <= theirs and again.total() in (1, 2)  # one whose files were on their way
+    assert set(again) <= theirs and again.total() <= 3  # some whose files were on their way
     assert_nothing_is_left(notebook)
 
     before = started(notebook)
@@ -167,9 +168,9 @@ def test_a_killed_client_goes_on_where_it_was(notebook):
     sweep.communicate()
     before, had = started(notebook), finished(6)
     pids = {pid for _, *both in before for pid in both}
-    wait_for(lambda: not any(map(psutil.pid_exists, pids)), 10)  # no orphans
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))  # no orphans
     again = start(notebook, 6)
-    out, _ = again.communicate(timeout=240)
+    out, _ = again.communicate(timeout=900)
     assert again.returncode == 0 and finished(6) == set(range(6)), out
     assert {seed for seed, *_ in started(notebook)[len(before) :]} == set(range(6)) - had
     assert len(started(notebook)) == len(before) + 6 - len(had)
