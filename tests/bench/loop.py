@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from demalib.config import REGISTRY_PAIRS, Config, preset
+from demalib import plots
+from demalib.config import REGISTRY_PAIRS, Config, preset, reverse_pair
 from demalib.data.files import write_text
 from demalib.evaluation.benchmark import evaluate, load_gold, load_pair, summarise
 from demalib.pair import Mapping
+from demalib.plots.common import arrow, label_ends
 from demalib.runs import project_root, solve
 from demalib.runs.checkpoint import DiskCheckpoint
 from demalib.solvers import align
@@ -27,6 +30,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "EM of Eq. 10": {"solver": "em", "pairing": "sum", **IDENTICAL},
 }
 SEEDS = 3  # of the annealed loop on MUSE's words; one elsewhere
+NAMES = {"laptop": "plain loop", "paper": "paper's recipe"}
 FIELDS = ("pair", "lexicons", "way", "seed")
 
 
@@ -107,6 +111,27 @@ def curve(path: Path, **settings: Any) -> None:
     align(pair, config, watch=watch, checkpoint=Written(kept))
 
 
+def draw(folder: Path) -> None:
+    """Draw every curve of the folder, a panel each, with the annealed loop's P@1 as lines."""
+    plots.style()
+    table, paths = pd.read_csv(folder / "loop.csv"), sorted(folder.glob("loop_*_*.csv"))
+    annealed = table[(table["way"] == "annealed loop") & (table["lexicons"] == "muse")]
+    level = 100 * annealed.groupby("direction")["p@1"].mean()
+    fig, axes = plt.subplots(1, len(paths), figsize=(5.2 * len(paths), 3.4), squeeze=False)
+    for ax, path in zip(axes[0], paths, strict=True):
+        _, recipe, pair = path.stem.split("_")
+        curves, ends = pd.read_csv(path), []
+        for i, direction in enumerate((pair, reverse_pair(pair))):
+            ax.plot(curves["step"], 100 * curves[direction], marker=".", color=f"C{i}")
+            ax.axhline(level[direction], color=f"C{i}", linestyle="--", linewidth=1.2)
+            ends.append((level[direction], f"{arrow(direction)}, annealed", f"C{i}"))
+        steps, name = int(curves["step"].iloc[-1]), NAMES[recipe]
+        ax.set(xlabel="step", ylabel="P@1 (%)", ylim=(-2, 88))
+        ax.set_title(f"{name}, {pair}, {steps:,} steps")
+        label_ends(ax, ends)
+    plots.save(axes[0, 0], folder.parent / "figures" / "loop.png")
+
+
 if __name__ == "__main__":
     pair, recipe, steps, *rest = sys.argv[1:]
     folder = project_root() / "results" / "bench"
@@ -116,3 +141,4 @@ if __name__ == "__main__":
     if recipe == "laptop":
         settings |= {"anneal": False, "components": 10_000}
     curve(folder / f"loop_{recipe}_{pair}.csv", **settings)
+    draw(folder)
