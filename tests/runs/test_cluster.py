@@ -112,7 +112,7 @@ def finished(seeds):
 
 def assert_nothing_is_left(notebook):
     pids = {pid for _, *both in started(notebook) for pid in both}
-    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)), 10)
     temporary = Path(tempfile.gettempdir()).rglob("*")
     left = [path for path in temporary if path.suffix != ".lock"]  # Dask keeps its own
     left += (runs.results_dir() / "runs" / UNFINISHED).rglob("*")
@@ -168,7 +168,7 @@ def test_a_killed_client_goes_on_where_it_was(notebook):
     sweep.communicate()
     before, had = started(notebook), finished(6)
     pids = {pid for _, *both in before for pid in both}
-    wait_for(lambda: not any(map(psutil.pid_exists, pids)))  # no orphans
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)), 10)  # no orphans
     again = start(notebook, 6)
     out, _ = again.communicate(timeout=900)
     assert again.returncode == 0 and finished(6) == set(range(6)), out
