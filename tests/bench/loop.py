@@ -117,7 +117,7 @@ def draw(folder: Path) -> None:
     table, paths = pd.read_csv(folder / "loop.csv"), sorted(folder.glob("loop_*_*.csv"))
     annealed = table[(table["way"] == "annealed loop") & (table["lexicons"] == "muse")]
     level = 100 * annealed.groupby("direction")["p@1"].mean()
-    fig, axes = plt.subplots(1, len(paths), figsize=(5.2 * len(paths), 3.4), squeeze=False)
+    _, axes = plt.subplots(1, len(paths), figsize=(5.2 * len(paths), 3.4), squeeze=False)
     for ax, path in zip(axes[0], paths, strict=True):
         _, recipe, pair = path.stem.split("_")
         curves, ends = pd.read_csv(path), []

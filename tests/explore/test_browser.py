@@ -30,6 +30,9 @@ FLAGS = [
     "--disable-sync",
 ]
 PATIENCE = 600_000  # milliseconds: a busy machine solves slowly
+LISTEN = """() => { window.heard = ""; new MutationObserver(() => {
+  window.heard += document.querySelector("[role='status']")?.textContent })
+  .observe(document.body, {subtree: true, childList: true, characterData: true}) }"""
 OUTSIDE = re.compile(r"^https?://(?!127\.0\.0\.1)")
 
 pytestmark = pytest.mark.skipif(
@@ -153,7 +156,9 @@ def test_a_person_can_walk_through_the_explorer(app, page, tmp_path):
     typed.press("Enter")
     say(page, "'watre' is not among the 1,500 words of fr")
 
+    page.evaluate(LISTEN)  # what is said on the way may be gone before it is looked for
     page.get_by_label("solver").select_option("identical (identical)")
     say(page, "en-fr by identical")
+    assert "working: solving en-fr with identical" in page.evaluate("window.heard")
     # Voila's page asks for icons that nothing here uses; all else must come from this machine.
     assert {request.resource_type for request in page.outside} <= {"stylesheet"}
