@@ -114,10 +114,10 @@ def findings(mapping: Mapping) -> dict[str, str]:
             **lexicon
         )
     norms = {mapping.info["src"]: mapping.src_norm, mapping.info["tgt"]: mapping.tgt_norm}
-    larger = {lang: raw for lang, norm in norms.items() if (raw := norm.raw_dim(d)) != d}
-    if larger:
-        brought = (f"{lang} brought down from {raw} by PCA" for lang, raw in larger.items())
-        out["dimensions"] = f"{d} ({', '.join(brought)})"
+    smaller = {lang: raw for lang, norm in norms.items() if (raw := norm.raw_dim(d)) != d}
+    if smaller:
+        padded = (f"{lang} has {raw}, padded with zeros" for lang, raw in smaller.items())
+        out["dimensions"] = f"{d} ({', '.join(padded)})"
     if "hints" in mapping.info:
         out["hints"] = ", ".join(f"{n:,} {kind}" for kind, n in mapping.info["hints"].items())
         out["last step"] = mapping.info["last"]

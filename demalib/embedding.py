@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from demalib.errors import DataError
-from demalib.normalisation import NORMALISATION, Normalisation, principal_axes, run_steps
+from demalib.normalisation import NORMALISATION, PAD, Normalisation, run_steps
 
 MARKERS = frozenset(("</s>", "<s>", "<unk>", "<pad>"))  # in some vocabularies, but no words
 CASES = ("lower", "turkish", "keep")
@@ -174,23 +174,15 @@ class Embedding:
         return replace(self, words=words, vectors=vectors, counts=counts)
 
     def normalise(self, steps: tuple[str, ...] = NORMALISATION) -> Embedding:
-        """Apply ``unit`` and ``center`` steps; the paper has unit, center, unit."""
+        """Apply steps, such as ``unit`` and ``center``; the paper has unit, center, unit."""
         vectors, means = run_steps(self.vectors, tuple(steps))
         done = self.normalisation
-        norm = Normalisation(done.steps + tuple(steps), done.means + tuple(means), done.axes)
+        norm = Normalisation(done.steps + tuple(steps), done.means + tuple(means))
         return replace(self, vectors=vectors, normalisation=norm)
 
-    def reduce(self, dim: int) -> Embedding:
-        """Project onto the first ``dim`` principal axes of these words: a ``pca`` step.
-
-        If the last step before was ``unit``, vectors get unit length again.
-        """
-        done = self.normalisation
-        axes = principal_axes(self.vectors, dim)
-        steps = ("pca", "unit") if done.steps[-1:] == ("unit",) else ("pca",)
-        vectors, _ = run_steps(self.vectors, steps, axes=(axes,))
-        norm = Normalisation(done.steps + steps, done.means, (*done.axes, axes))
-        return replace(self, vectors=vectors, normalisation=norm)
+    def pad(self, dim: int) -> Embedding:
+        """Append zeros until vectors have ``dim`` dimensions; lengths and cosines stay the same."""
+        return self.normalise((f"{PAD}{dim - self.dim}",)) if dim > self.dim else self
 
     def summary(self) -> str:
         """Summarise in one line how many words were read and kept, and why others were dropped."""

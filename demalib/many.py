@@ -87,7 +87,7 @@ def align_many(
     """Align two or more languages in one space.
 
     Args:
-        sides: Words of each language as read; larger dimensions are brought down by PCA.
+        sides: Words of each language as read; smaller dimensions are padded with zeros.
         config: ``hints``, ``last``, ``tau`` and ``knn``; the usual ones if left out.
         hub: The language that all others are aligned with first; the one with most hints if empty.
         lexicons: Dictionaries that are believed, by source and target language.
@@ -114,9 +114,8 @@ def align_many(
         )
     sides = sorted(sides, key=lambda side: side.lang)  # so that their order changes nothing
     langs = [side.lang for side in sides]
-    sides = [side.normalise(NORMALISATION) for side in sides]
-    smallest = min(side.dim for side in sides)
-    sides = [side if side.dim == smallest else side.reduce(smallest) for side in sides]
+    dim = max(side.dim for side in sides)
+    sides = [side.normalise(NORMALISATION).pad(dim) for side in sides]
     pairs: dict[Link, Pair] = {}
     for a, b in combinations(range(len(sides)), 2):
         known, test = (_of_pair(some, langs[a], langs[b]) for some in (lexicons, exclude))

@@ -139,11 +139,11 @@ def make_pair(
 ) -> Pair:
     """Normalise both sides and gather the hints.
 
-    If the sides have different dimensions, say 300 and 128, the larger one is brought down to the
-    smaller dimension after its normalisation, by projection onto the principal axes of its own
-    words (PCA), and gets unit length again. The projection is a step of that side's normalisation
-    record, so whatever takes raw vectors, such as :meth:`Mapping.transform`, takes them in their
-    original dimension; the maps, and what is exported, have the smaller one.
+    If the sides have different dimensions, say 300 and 128, the smaller one gets zeros appended
+    after its normalisation, so that a rotation of the larger space can lay any 128 of its
+    dimensions on it; no cosine changes and nothing is lost. The zeros are a step of that side's
+    normalisation record, so whatever takes raw vectors, such as :meth:`Mapping.transform`, takes
+    them in their original dimension; the maps, and what is exported, have the larger one.
 
     Args:
         src: Source words, as read.
@@ -164,9 +164,8 @@ def make_pair(
     if train is not None:
         rows = train.rows(src, tgt)
         back = (train_back or train.reverse()).rows(tgt, src)
-    src, tgt = (side.normalise(normalisation) for side in (src, tgt))
-    dim = min(src.dim, tgt.dim)
-    src, tgt = (side if side.dim == dim else side.reduce(dim) for side in (src, tgt))
+    dim = max(src.dim, tgt.dim)
+    src, tgt = (side.normalise(normalisation).pad(dim) for side in (src, tgt))
     return Pair(src, tgt, identical, rows, back, exclude)
 
 
@@ -251,7 +250,7 @@ class Mapping:
     def transform(self, vectors: np.ndarray, reverse: bool = False) -> np.ndarray:
         """Map new raw vectors, (n, D), into the other space as unit vectors, (n, d).
 
-        They are normalised with the means of the training words first, and brought down to d
+        They are normalised with the means of the training words first, and padded to d
         dimensions if the training words were, so words that were not in the vocabulary, or
         fastText vectors of unseen words, land where they belong.
         """

@@ -1,4 +1,4 @@
-"""Sides of different dimensions: the larger is brought down, and everything takes raw vectors."""
+"""Sides of different dimensions: the smaller is padded, and everything takes raw vectors."""
 
 from dataclasses import replace
 
@@ -25,11 +25,10 @@ from demalib.evaluation.benchmark import (
 )
 from demalib.export import export_alignment
 from demalib.hints import Lexicon
-from demalib.normalisation import Normalisation
 from demalib.pair import make_pair
 from demalib.solvers import SOLVERS, align
 
-LONG = ("unit", "center", "unit", "pca", "unit")
+LONG = ("unit", "center", "unit", "pad8")
 
 
 def uneven(rng, shared=100):
@@ -42,22 +41,22 @@ def uneven(rng, shared=100):
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_the_larger_side_is_brought_down_to_the_smaller(rng, swap):
+def test_the_smaller_side_is_padded_to_the_larger(rng, swap):
     src, tgt = uneven(rng)
     pair = make_pair(tgt, src) if swap else make_pair(src, tgt)
     wide, narrow = (pair.tgt, pair.src) if swap else (pair.src, pair.tgt)
-    assert wide.dim == narrow.dim == 16
-    assert wide.normalisation.steps == LONG and narrow.normalisation.steps == LONG[:3]
-    np.testing.assert_allclose(np.linalg.norm(wide.vectors, axis=1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(narrow.vectors, tgt.normalise().vectors)
-    np.testing.assert_allclose(wide.normalisation.apply(src.vectors), wide.vectors, atol=1e-6)
+    assert wide.dim == narrow.dim == 24
+    assert wide.normalisation.steps == LONG[:3] and narrow.normalisation.steps == LONG
+    np.testing.assert_allclose(np.linalg.norm(narrow.vectors, axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(wide.vectors, src.normalise().vectors)
+    np.testing.assert_allclose(narrow.normalisation.apply(tgt.vectors), narrow.vectors, atol=1e-6)
 
 
 def test_lengths_stay_free_where_the_normalisation_leaves_them_free(rng):
     src, tgt = uneven(rng)
     pair = make_pair(src, tgt, normalisation=())
-    assert pair.src.normalisation.steps == ("pca",)
-    assert np.linalg.norm(pair.src.vectors, axis=1).std() > 0.1
+    assert pair.tgt.normalisation.steps == ("pad8",)
+    assert np.linalg.norm(pair.tgt.vectors, axis=1).std() > 0.1
 
 
 def test_a_planted_map_is_found_and_takes_raw_vectors(rng):
@@ -68,8 +67,8 @@ def test_a_planted_map_is_found_and_takes_raw_vectors(rng):
     assert (near.argmax(axis=1) == np.arange(len(src))).mean() > 0.95
     near = mapping.transform(tgt.vectors, reverse=True) @ pair.src.vectors.T
     assert (near.argmax(axis=1) == np.arange(len(src))).mean() > 0.95
-    with pytest.raises(DataError, match="takes 24 dimensions, the vectors 16"):
-        mapping.transform(src.vectors[:, :16])
+    with pytest.raises(DataError, match="takes 16 dimensions, the vectors 24"):
+        mapping.transform(src.vectors, reverse=True)
 
 
 @pytest.mark.parametrize("name", ["procrustes", "vecmap", "msf", "shigeto", "em+lexicon"])
@@ -87,45 +86,50 @@ def test_solvers_of_every_normalisation_work(rng, name):
 def aligned(rng):
     src, tgt = uneven(rng)
     pair = make_pair(src, tgt, lexicon(150, 250))
-    return align(pair, Config("aa-bb", solver="procrustes", vectors="files")), pair, src
+    return align(pair, Config("aa-bb", solver="procrustes", vectors="files")), pair, tgt
 
 
 def test_a_saved_alignment_takes_raw_vectors_and_says_what_was_done(aligned, tmp_path):
-    mapping, pair, src = aligned
+    mapping, pair, tgt = aligned
     save_alignment(tmp_path, mapping, pair)
     again, spaces = load_alignment(tmp_path)
-    assert torch.equal(spaces.x, pair.x) and spaces.src.normalisation.steps == LONG
-    np.testing.assert_array_equal(again.transform(src.vectors), mapping.transform(src.vectors))
-    raw = spaces.src.normalisation.apply(src.vectors)
-    np.testing.assert_allclose(raw, pair.src.vectors, atol=1e-6)
+    assert torch.equal(spaces.y, pair.y) and spaces.tgt.normalisation.steps == LONG
+    there, before = (m.transform(tgt.vectors, reverse=True) for m in (again, mapping))
+    np.testing.assert_array_equal(there, before)
+    raw = spaces.tgt.normalisation.apply(tgt.vectors)
+    np.testing.assert_allclose(raw, pair.tgt.vectors, atol=1e-6)
     facts = describe(tmp_path)
-    assert facts["dimensions"] == "16 (aa brought down from 24 by PCA)"
-    assert facts["normalisation"] == "aa unit-center-unit-pca-unit; bb unit-center-unit"
+    assert facts["dimensions"] == "24 (bb has 16, padded with zeros)"
+    assert facts["normalisation"] == "aa unit-center-unit; bb unit-center-unit-pad8"
 
 
 def test_a_space_can_be_normalised_again_and_kept(aligned, rng, tmp_path):
-    """Means of 24 and of 16 dimensions, and two projections, in one record."""
-    _, pair, src = aligned
-    twice = pair.src.normalise(("center", "unit")).reduce(5)
+    """Means of 16 and of 24 dimensions, and two paddings, in one record."""
+    _, pair, tgt = aligned
+    twice = pair.tgt.normalise(("center", "unit")).pad(30)
     save_embedding(tmp_path / "a.npz", twice)
     norm = load_embedding(tmp_path / "a.npz").normalisation
-    assert norm.steps == (*LONG, "center", "unit", "pca", "unit")
-    np.testing.assert_allclose(norm.apply(src.vectors), twice.vectors, atol=1e-5)
+    assert norm.steps == (*LONG, "center", "unit", "pad6")
+    np.testing.assert_allclose(norm.apply(tgt.vectors), twice.vectors, atol=1e-5)
 
 
 def test_exported_vectors_are_those_that_transform_gives(aligned, tmp_path):
-    mapping, pair, src = aligned
-    path, other = export_alignment(mapping, pair, tmp_path, "word2vec")
+    mapping, pair, tgt = aligned
+    swapped = replace(
+        mapping, W_xy=mapping.W_yx, W_yx=mapping.W_xy,
+        src_norm=mapping.tgt_norm, tgt_norm=mapping.src_norm,
+    )  # fmt: skip
+    path, other = export_alignment(swapped, pair.swap(), tmp_path, "word2vec")
     np.testing.assert_allclose(
-        read_vectors(path).vectors, mapping.transform(src.vectors), atol=1e-6
+        read_vectors(path).vectors, mapping.transform(tgt.vectors, reverse=True), atol=1e-6
     )
-    np.testing.assert_allclose(read_vectors(other).vectors, pair.tgt.vectors, atol=1e-6)
+    np.testing.assert_allclose(read_vectors(other).vectors, pair.src.vectors, atol=1e-6)
 
 
 def test_files_of_two_dimensions_are_not_one_alignment(aligned, tmp_path):
     mapping, pair, _ = aligned
     save_alignment(tmp_path, mapping, pair)
-    save_embedding(tmp_path / "tgt.npz", pair.tgt.reduce(8))
+    save_embedding(tmp_path / "tgt.npz", pair.tgt.pad(30))
     with pytest.raises(DataError, match="files of two alignments are mixed"):
         load_alignment(tmp_path)
 
@@ -133,18 +137,18 @@ def test_files_of_two_dimensions_are_not_one_alignment(aligned, tmp_path):
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"axes": ()}, "a mean is missing, or not of the dimension"),
-        ({"axes": (np.ones((24, 9), np.float32),)}, "not of one dimension"),
-        ({"axes": (np.ones(24, np.float32),)}, "principal axes"),
-        ({"axes": (np.full((24, 16), np.nan, np.float32),)}, "NaN"),
-        ({"means": (np.ones(16, np.float32),)}, "not of the dimension"),
-        ({"steps": LONG[:3]}, "not of one dimension"),
+        ({"means": ()}, "a mean is missing, or not of the dimension"),
+        ({"means": (np.full(16, np.nan, np.float32),)}, "NaN"),
+        ({"means": (np.ones(24, np.float32),)}, "not of the dimension"),
+        ({"steps": LONG[:3]}, "not of the dimension"),
+        ({"steps": (*LONG[:3], "pad24")}, "adds more dimensions than"),
+        ({"steps": (*LONG[:3], "pad999999999999999999")}, "adds more dimensions than"),
     ],
 )
 def test_a_record_that_does_not_fit_is_noticed(aligned, tmp_path, change, says):
     mapping = aligned[0]
     mapping.check()
-    wrong = replace(mapping, src_norm=replace(mapping.src_norm, **change))
+    wrong = replace(mapping, tgt_norm=replace(mapping.tgt_norm, **change))
     with pytest.raises(ValueError, match=says):
         wrong.check()
     save_mapping(tmp_path / "m.safetensors", wrong)
@@ -152,21 +156,12 @@ def test_a_record_that_does_not_fit_is_noticed(aligned, tmp_path, change, says):
         load_mapping(tmp_path / "m.safetensors")
 
 
-def test_a_file_without_its_axes_is_told(aligned, tmp_path):
-    norm = replace(aligned[1].src.normalisation, axes=())
-    save_embedding(tmp_path / "a.npz", replace(aligned[1].src, normalisation=norm))
-    with pytest.raises(DataError, match="a.npz: its parts do not match .*axes_0"):
-        load_embedding(tmp_path / "a.npz")
-    with pytest.raises(DataError, match="unknown step 'pca'"):
-        Normalisation(("pca",)).apply(np.ones((1, 3)))
-
-
-def test_the_command_says_what_was_brought_down(rng, tmp_path, capsys, monkeypatch):
+def test_the_command_says_what_was_padded(rng, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for side in uneven(rng):
         write_vec(f"{side.lang}.vec", side.words, side.vectors)
     assert main(["align", "--src", "aa.vec", "--tgt", "bb.vec", "--out", "out"]) == 0
-    assert "dimensions: 16 (aa brought down from 24 by PCA)\n" in capsys.readouterr().out
+    assert "dimensions: 24 (bb has 16, padded with zeros)\n" in capsys.readouterr().out
     assert main(["translate", "out", "src300", "-k", "1"]) == 0
     assert "tgt300" in capsys.readouterr().out
 
@@ -184,11 +179,12 @@ def test_french_of_128_dimensions_loses_less_than_five_points(real_cache, tmp_pa
     config = preset("en-fr", solver="procrustes")
     gold, whole = load_gold(config), load_pair(config)
     english, french = (load_embedding_of(lang, config) for lang in config.langs)
-    small = french.normalise().reduce(128)
-    small = Embedding(small.words, small.vectors, "fr")
+    vectors = french.normalise().vectors
+    axes = np.linalg.eigh(vectors.T @ vectors)[1][:, -128:]
+    small = Embedding(french.words, vectors @ axes, "fr")
     train = Lexicon([(whole.src.words[i], whole.tgt.words[j]) for i, j in whole.train])
     pair = make_pair(english, small, train)
-    assert pair.src.dim == 128
+    assert pair.tgt.dim == 300
     mapping, after = p_at_1(pair, gold, config)
     _, before = p_at_1(whole, gold, config)
     assert min(np.subtract(after, before)) > -5, (before, after)
@@ -201,6 +197,6 @@ def test_french_of_128_dimensions_loses_less_than_five_points(real_cache, tmp_pa
         for s, e in zip(sides, (english, french), strict=True)
     ]
     there = make_pair(*read, normalisation=())
-    identity = replace(mapping, W_xy=torch.eye(128), W_yx=torch.eye(128))
+    identity = replace(mapping, W_xy=torch.eye(300), W_yx=torch.eye(300))
     results = summarise(evaluate(identity, there, gold, config, ("csls",)), gold)
     assert 100 * results["en-fr"]["csls"]["p@1"] == pytest.approx(after[0], abs=0.2)

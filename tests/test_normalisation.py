@@ -4,7 +4,7 @@ from conftest import planted
 
 from demalib.embedding import Embedding
 from demalib.errors import DataError
-from demalib.normalisation import Normalisation, principal_axes
+from demalib.normalisation import Normalisation
 
 
 def test_normalisation_is_unit_and_nearly_centred(rng):
@@ -37,17 +37,17 @@ def test_zero_vectors_stay_finite():
     assert np.isfinite(emb.normalise().vectors).all()
 
 
-def test_an_unknown_step_is_refused():
-    with pytest.raises(DataError, match="unknown step 'whiten'"):
-        Normalisation(("whiten",)).apply(np.ones((1, 2)))
+@pytest.mark.parametrize("step", ["whiten", "pad", "pad0", "pad-1", "pad1.5", "pad²"])
+def test_an_unknown_step_is_refused(step):
+    with pytest.raises(DataError, match=f"unknown step '{step}'"):
+        Normalisation((step,)).apply(np.ones((1, 2)))
 
 
-def test_axes_are_orthonormal_and_keep_the_most(rng):
-    vectors = (rng.standard_normal((25_000, 6)) * [1, 5, 2, 4, 0.1, 3]).astype(np.float32)
-    axes = principal_axes(vectors, 3)
-    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-6)
-    np.testing.assert_allclose(np.abs(axes[[1, 3, 5]]), np.eye(3), atol=0.1)
-    assert (axes[[1, 3, 5], [0, 1, 2]] > 0).all()
-    np.testing.assert_array_equal(principal_axes(vectors.copy(), 3), axes)
-    with pytest.raises(DataError, match="6 dimensions cannot be brought down to 7"):
-        principal_axes(vectors, 7)
+def test_padding_appends_zeros_and_is_remembered(rng):
+    src, _, _ = planted(rng)
+    wide = src.normalise().pad(20)
+    assert wide.normalisation.steps[-1] == "pad4" and wide.normalisation.raw_dim(20) == 16
+    np.testing.assert_array_equal(wide.vectors[:, :16], src.normalise().vectors)
+    assert not wide.vectors[:, 16:].any()
+    np.testing.assert_allclose(wide.normalisation.apply(src.vectors), wide.vectors, atol=1e-6)
+    assert wide.pad(20) is wide and wide.pad(8) is wide

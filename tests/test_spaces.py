@@ -118,15 +118,15 @@ def test_damaged_spaces_are_refused(aligned):
     assert is_space(aligned)
 
 
-def test_sides_of_other_dimensions_are_brought_down(languages, rng):
+def test_sides_of_fewer_dimensions_are_padded(languages, rng):
     """A language in 24 dimensions joins two of 16."""
     wide = np.concatenate([languages[2].vectors, 0.01 * rng.standard_normal((800, 8))], axis=1)
     turn, _ = np.linalg.qr(rng.standard_normal((24, 24)))
     third = replace(languages[2], vectors=(wide @ turn).astype(np.float32))
     space = align_many([*languages[:2], third])
-    assert {P.shape for P in space.maps} == {(16, 16)}
+    assert {P.shape for P in space.maps} == {(24, 24)}
     mapping, pair = space.between("bb", "cc")
-    assert mapping.transform(third.vectors[:3], reverse=True).shape == (3, 16)
+    assert mapping.transform(third.vectors[:3], reverse=True).shape == (3, 24)
     assert space.info["pairs"]["aa-cc"]["verdict"]["answer"] == "yes"
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from demalib.baselines.shared import Projections, fit_both_directions, train_vectors
 from demalib.config import Config
+from demalib.finish import roots
 from demalib.pair import Mapping, Pair
 
 KEEP = 1.0  # part of the components kept in step 5; released code: all by default
@@ -19,8 +20,7 @@ INVERSE_TEMPERATURE = 1.0  # of MSF-ISF; released code: 1, and 1, 1, 1, 12 for i
 
 def whitening(a: Tensor) -> tuple[Tensor, Tensor]:
     r"""Compute the matrix :math:`(A^T A)^{-1/2}` that whitens words ``(n, d)``, and its inverse."""
-    _, s, vt = torch.linalg.svd(a, full_matrices=False)
-    return (vt.T / s) @ vt, (vt.T * s) @ vt
+    return roots(a.T @ a)
 
 
 def projections(a: Tensor, b: Tensor, keep: float = KEEP) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from demalib.normalisation import Normalisation
 from demalib.pair import Mapping
 
 MAPS = ("W_xy", "W_yx", "P_y", "P_x")
-ARRAY = re.compile(r"(src|tgt)_(mean|axes)_\d+$")  # of a side's normalisation
+ARRAY = re.compile(r"(src|tgt)_mean_\d+$")  # of a side's normalisation
 
 
 def write_tensors(path: str | Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
