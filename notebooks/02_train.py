@@ -90,7 +90,8 @@ print(", ".join(words.src.words[i] for i, _ in words.identical[100:110]))
 
 # %%
 folder = Path(folder) if folder else runs.run_dir(config)
-solved = demalib.solve_and_judge(words, gold, config, DiskCheckpoint(folder / CHECKPOINT))
+checkpoint, known = DiskCheckpoint(folder / CHECKPOINT), runs.known_map(config)
+solved = demalib.solve_and_judge(words, gold, config, checkpoint, known)
 runs.save_run(folder, solved)
 print(f"solved in {solved.metrics['seconds']:.1f} s")
 for name, fact in findings(solved.mapping).items():

@@ -16,7 +16,7 @@ from demalib.data.registry import REGISTRY, fetch_muse_vectors, fetch_wheels, lo
 from demalib.data.store import read_vectors
 from demalib.embedding import Embedding, Policy
 from demalib.errors import DataError
-from demalib.evaluation.record import peak_gb, reset_peak, run_record
+from demalib.evaluation.record import COSTS, peak_gb, reset_peak, run_record
 from demalib.evaluation.translation import (
     bootstrap,
     check_pairs,
@@ -51,6 +51,13 @@ class Solved(NamedTuple):
     mapping: Mapping
     judged: Judged
     metrics: dict[str, Any]  # the content of metrics.json
+
+
+class Known(NamedTuple):
+    """The map of an earlier run, which needs no solving, and the ``metrics.json`` of that run."""
+
+    mapping: Mapping
+    metrics: dict[str, Any]
 
 
 def load_embedding_of(lang: str, config: Config) -> Embedding:
@@ -175,7 +182,11 @@ def cautions(results: dict[str, dict[str, dict]]) -> list[str]:
 
 
 def solve_and_judge(
-    pair: Pair, gold: Gold, config: Config, checkpoint: Checkpoint | None = None
+    pair: Pair,
+    gold: Gold,
+    config: Config,
+    checkpoint: Checkpoint | None = None,
+    known: Known | None = None,
 ) -> Solved:
     """Align a pair, judge both directions and record the figures: what every run does.
 
@@ -184,14 +195,17 @@ def solve_and_judge(
         gold: Test lexicons, used only to judge.
         config: Solver and settings.
         checkpoint: See :func:`demalib.align`.
+        known: The map, if an earlier run has found it; its cost is recorded as it was then.
     """
     reset_peak()
     started, used = time.perf_counter(), time.process_time()
-    mapping = align(pair, config, checkpoint=checkpoint)
+    mapping = known.mapping if known else align(pair, config, checkpoint=checkpoint)
     seconds, used, peak = time.perf_counter() - started, time.process_time() - used, peak_gb()
     judged = evaluate(mapping, pair, gold, config)
     metrics = run_record(config, pair, gold, summarise(judged, gold), mapping, seconds, peak)
     metrics["cpu_seconds"] = round(used, 2)  # of all threads; other work does not slow it down
+    if known:
+        metrics |= {name: known.metrics[name] for name in ("cpu_seconds", *COSTS)}
     return Solved(mapping, judged, metrics)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FINDINGS = ("hints", "last", "verdict")  # what em says about a run
 OURS = ("em", "em+lexicon")  # published nowhere else
+COSTS = ("seconds", "peak_gb", "threads", "cpu", "commit", "torch", "date")
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 

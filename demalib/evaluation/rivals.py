@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from demalib.config import PAPER_PAIRS, Config, preset, reverse_pair, split_name
-from demalib.evaluation.record import settings
+from demalib.evaluation.record import COSTS, settings
 from demalib.evaluation.tables import command, paper_table
 from demalib.evaluation.translation import holm, paired_bootstrap
 from demalib.runs.folder import read_metrics, read_queries, run_dir
@@ -24,7 +24,6 @@ PEERS = ("em", "em,hints=none", "gradient", "identical", "em+lexicon", "vecmap",
          "rcsls", "procrustes")  # fmt: skip
 HINTS = {"train": "5,000 train words", "identical": "no dictionary", "none": "no hint at all"}
 STALE = 0.03  # points; older rows of a table have two decimals
-COSTS = ("seconds", "peak_gb", "threads", "cpu", "commit", "torch", "date")
 
 
 def named_config(pair: str, name: str, **data: str) -> Config:

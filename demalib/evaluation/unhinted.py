@@ -23,7 +23,7 @@ from demalib.data.files import write_text
 from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.evaluation.benchmark import load_embedding_of, load_gold, make_exclude, solve_and_judge
-from demalib.evaluation.rivals import COSTS
+from demalib.evaluation.record import COSTS
 from demalib.pair import make_pair
 from demalib.runs.folder import results_dir
 from demalib.solvers import get_solver

@@ -3,6 +3,7 @@
 from demalib.runs.folder import (
     build_run,
     finished_runs,
+    known_map,
     project_root,
     read_metrics,
     read_queries,
@@ -16,6 +17,7 @@ from demalib.runs.folder import (
 __all__ = [
     "build_run",
     "finished_runs",
+    "known_map",
     "project_root",
     "read_metrics",
     "read_queries",

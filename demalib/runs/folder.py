@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,19 @@ from demalib.data.files import (
     write_json,
     write_text,
 )
-from demalib.data.tensors import save_mapping
+from demalib.data.tensors import load_mapping, save_mapping
 from demalib.errors import DataError
-from demalib.evaluation.benchmark import Judged, Solved, load_gold, load_pair, solve_and_judge
+from demalib.evaluation.benchmark import (
+    Judged,
+    Known,
+    Solved,
+    load_gold,
+    load_pair,
+    solve_and_judge,
+)
+from demalib.evaluation.record import commit
 from demalib.runs.checkpoint import DiskCheckpoint
+from demalib.solvers import get_solver
 
 CHECKPOINT = "checkpoint.safetensors"  # of a run that is not finished
 UNFINISHED = ".unfinished"
@@ -126,6 +136,25 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     return figures
 
 
+def known_map(config: Config) -> Known | None:
+    """Find the map of a finished run that differs in its lexicons alone, where they do not matter.
+
+    A system without hints learns the same map whatever words it is judged by, so it is solved once,
+    as long as the code is that of one commit.
+    """
+    unhinted = get_solver(config.solver).hint == "none" or config.hints == "none"
+    for source in ("bundled", "muse") if unhinted else ():
+        folder = run_dir(other := config.replace(lexicons=source))
+        if other == config or not (folder / "metrics.json").is_file():
+            continue
+        metrics, this = read_metrics(folder), commit()
+        if this and not this.endswith("dirty") and metrics.get("commit") == this:
+            mapping = load_mapping(folder / "mapping.safetensors")
+            info = mapping.info | {"config": config.to_dict()}
+            return Known(replace(mapping, info=info), metrics)
+    return None
+
+
 def finished_runs() -> list[dict[str, Any]]:
     """Read the ``metrics.json`` of every finished run, in order of the folders."""
     found = sorted((results_dir() / "runs").glob("[!.]*/*/*/metrics.json"))
@@ -178,8 +207,9 @@ def solve(config: Config) -> dict[str, Any]:
     """Return the figures of a run; if it is not finished, load, align, judge and save first."""
 
     def build(work: Path) -> None:
-        checkpoint = DiskCheckpoint(work / CHECKPOINT)
-        save_run(work, solve_and_judge(load_pair(config), load_gold(config), config, checkpoint))
+        checkpoint, known = DiskCheckpoint(work / CHECKPOINT), known_map(config)
+        words, gold = load_pair(config), load_gold(config)
+        save_run(work, solve_and_judge(words, gold, config, checkpoint, known))
 
     build_run(run_dir(config), build)
     return read_metrics(run_dir(config))

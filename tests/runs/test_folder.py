@@ -11,7 +11,7 @@ from demalib.config import PAPER_PAIRS, Config, preset
 from demalib.data.files import write_json
 from demalib.data.tensors import load_mapping
 from demalib.errors import DataError
-from demalib.evaluation.benchmark import Gold, solve_and_judge
+from demalib.evaluation.benchmark import Gold, Known, solve_and_judge
 from demalib.pair import make_pair
 from demalib.runs.folder import CHECKPOINT, UNFINISHED
 
@@ -143,3 +143,40 @@ def test_the_project_is_found_from_below_and_nowhere_else(tmp_path, monkeypatch)
         runs.project_root(tmp_path)
     monkeypatch.chdir(below)
     assert runs.results_dir() == tmp_path / "project" / "results"
+
+
+@pytest.mark.parametrize(
+    "settings, found",
+    [
+        ({"solver": "sl-unsup"}, True),
+        ({"solver": "em", "hints": "none"}, True),
+        ({"solver": "em"}, False),
+        ({"solver": "sl-unsup", "commit": "of another day"}, False),
+        ({"solver": "sl-unsup", "seed": 1}, False),
+    ],
+)
+def test_a_system_without_hints_is_solved_once_for_all_lexicons(
+    solved, settings, found, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("DEMALIB_RESULTS", str(tmp_path))
+    monkeypatch.setattr("demalib.runs.folder.commit", lambda: "0123456789")
+    commit, seed = settings.pop("commit", "0123456789"), settings.pop("seed", 0)
+    done = preset("en-fr", **settings, lexicons="bundled")
+    metrics = solved.metrics | {"commit": commit, "cpu_seconds": 7.5}
+    runs.save_run(runs.run_dir(done), solved._replace(metrics=metrics))
+    known = runs.known_map(done.replace(lexicons="muse", seed=seed))
+    assert runs.known_map(done) is None and (known is not None) == found
+    if known:
+        assert torch.equal(known.mapping.W_xy, solved.mapping.W_xy)
+        assert known.mapping.config.lexicons == "muse" and known.metrics["cpu_seconds"] == 7.5
+
+
+def test_a_known_map_is_judged_and_not_solved_again(solved, rng, monkeypatch):
+    src, tgt, _ = planted(rng, n=300, noise=0.5)
+    pair, gold = make_pair(src, tgt), Gold(lexicon(100, 200), lexicon(100, 200).reverse())
+    monkeypatch.setattr("demalib.evaluation.benchmark.align", None)
+    known = Known(solved.mapping, solved.metrics | {"cpu_seconds": 7.5})
+    again = solve_and_judge(pair, gold, solved.mapping.config, known=known)
+    assert again.mapping is solved.mapping and again.metrics["cpu_seconds"] == 7.5
+    queries = next(iter(again.judged.values()))["csls"]["query"]
+    assert set(queries) == {f"src{i}" for i in range(100, 200)}
