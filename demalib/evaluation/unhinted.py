@@ -30,7 +30,7 @@ from demalib.solvers import get_solver
 
 COMMAND = "python -m demalib.evaluation.unhinted"
 KEYS = ["spaces", "direction", "name"]
-WORDS = 5_000  # most frequent words per side
+WORDS, MANY = 5_000, 20_000  # most frequent words per side; the second where the first find nothing
 # Ours first, then the rivals that take no hint; for comparison ours with words of the same spelling.
 SYSTEMS = ("em,hints=none", "sl-unsup", "ws-procrustes", "non-adv-r", "muse", "sinkhorn")
 HINTED = ("em",)
@@ -44,6 +44,7 @@ class Spaces(NamedTuple):
     pair: str
     lexicons: str
     load: Callable[[int], Sides]
+    words: int = WORDS  # most frequent words per side
 
 
 def _made(german: Recipe, french: Recipe) -> Callable[[int], Sides]:
@@ -79,7 +80,7 @@ SPACES = {
     "other sentences": Spaces(
         PROGRAM, "de-fr", "bundled", _made(Recipe(0, "counts"), Recipe(1, "counts"))
     ),
-    "other texts": Spaces(PROGRAM, "en-de", "muse", _other_texts),
+    "other texts": Spaces(PROGRAM, "en-de", "muse", _other_texts, MANY),
     "two programs": Spaces(SENTENCES, "de-fr", "bundled", _made(Recipe(), COUNTS)),
     **{
         f"registry {pair}": Spaces(NEITHER, pair, "bundled", _registry(pair))
@@ -88,18 +89,19 @@ SPACES = {
 }
 
 
-def measure(name: str, system: str, words: int = WORDS) -> list[dict[str, Any]]:
+def measure(name: str, system: str, words: int = 0) -> list[dict[str, Any]]:
     """Align two spaces with one system and judge both directions.
 
     Args:
         name: One of :data:`SPACES`.
         system: A solver, perhaps with settings: ``em,hints=none``.
-        words: Most frequent words per side.
+        words: Most frequent words per side; 0 takes the number of the spaces.
 
     Returns:
         A row per direction, shares in percent.
     """
     spaces = SPACES[name]
+    words = words or spaces.words
     solver, changed = split_name(system)
     config = Config(spaces.pair, vectors="files", lexicons=spaces.lexicons).replace(
         solver=solver, max_vocab=words, **changed
@@ -146,7 +148,7 @@ def read_table() -> pd.DataFrame:
 def measure_all(
     names: Iterable[str] = tuple(SPACES),
     systems: Iterable[str] = (*SYSTEMS, *HINTED),
-    words: int = WORDS,
+    words: int = 0,
     say: Callable[[str], None] = print,
 ) -> pd.DataFrame:
     """Measure what the table lacks, and write it after every system; report what cannot be measured here.
