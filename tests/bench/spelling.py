@@ -19,16 +19,19 @@ LEXICONS = ("bundled", "muse")
 def spelling(pairs: tuple[str, ...] = REGISTRY_PAIRS, max_vocab: int = 0) -> dict[str, Any]:
     """Align without a dictionary; judge by all test words and by those of another spelling.
 
-    Test pairs are left out of all hints. MUSE has no dictionaries of pairs without English.
+    Test pairs are left out of all hints. MUSE has no dictionaries of pairs without English. Rows that
+    are in the table already are kept, so a stopped run goes on.
 
     Returns:
         P@1 in percent under CSLS and CSLS-S of every direction and lexicon;
         ``results/bench/spelling.csv`` has the paired differences with intervals.
     """
-    rows = []
+    path = project_root() / "results" / "bench" / "spelling.csv"
+    rows = pd.read_csv(path).to_dict("records") if path.exists() else []
+    done = {(row["direction"], row["lexicon"]) for row in rows}
     for lexicons in LEXICONS:
         for name in pairs:
-            if lexicons == "muse" and "en" not in name.split("-"):
+            if (name, lexicons) in done or (lexicons == "muse" and "en" not in name.split("-")):
                 continue
             config = preset(name, lexicons=lexicons, max_vocab=max_vocab)
             pair, gold = load_pair(config), load_gold(config)
@@ -36,7 +39,6 @@ def spelling(pairs: tuple[str, ...] = REGISTRY_PAIRS, max_vocab: int = 0) -> dic
             for direction, by_metric in judged.items():
                 rows.append({"direction": direction, "lexicon": lexicons} | _row(by_metric))
                 print(rows[-1], flush=True)
-            path = project_root() / "results" / "bench" / "spelling.csv"
             write_text(path, pd.DataFrame(rows).to_csv(index=False))
     return {f"{row['direction']} {row['lexicon']}": [row["csls"], row["csls-s"]] for row in rows}
 
