@@ -5,6 +5,12 @@ Language l has a map :math:`W_l` into the space of one of them, the hub. The E-s
 The M-step maximises :math:`\sum_{lm} \mathrm{tr}(W_l^T C_{lm} W_m)` over orthogonal maps, the
 generalised Procrustes problem. Pairs with more evidence count for more. With two languages this
 is agreement EM as it is. Nothing is random, and one table of weights exists at a time.
+
+Note:
+    A word of one language may as well be seen as drawn from one mixture over the words of all others,
+    so that its posteriors are normalised over all of them together. That was tried and finds less
+    (``results/bench/README.md``): the languages compete for a word, and French and Russian, which have
+    few hints in common, lose theirs to English.
 """
 
 from __future__ import annotations
