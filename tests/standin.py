@@ -45,12 +45,19 @@ class StandIn(TorchFunctionMode):
         return call(func, args, kwargs or {})
 
 
+def is_marked(tensor):
+    return isinstance(tensor, Marked) or getattr(tensor, "standin", False)
+
+
 def marked(tree):
-    if isinstance(tree, Marked) or not isinstance(tree, torch.Tensor | tuple | list | dict):
+    if is_marked(tree) or not isinstance(tree, torch.Tensor | tuple | list | dict):
         return tree
     if isinstance(tree, torch.Tensor):
         if tree.is_leaf and tree.requires_grad:  # a leaf stays one
             return tree.detach().as_subclass(Marked).requires_grad_()
+        if tree.layout != torch.strided:  # a sparse matrix cannot be of another class
+            tree.standin = True
+            return tree
         return tree.as_subclass(Marked)
     if isinstance(tree, dict):
         return {key: marked(value) for key, value in tree.items()}
@@ -69,7 +76,7 @@ def target(func, args, kwargs):
     if func is torch.Tensor.to:
         for value in (*args[1:], kwargs.get("other"), named):
             if isinstance(value, torch.Tensor):
-                return DEVICE if isinstance(value, Marked) else torch.device("cpu")
+                return DEVICE if is_marked(value) else torch.device("cpu")
             if isinstance(value, torch.device | str):
                 return torch.device(value)
     return None if named is None else torch.device(named)
@@ -79,7 +86,7 @@ def call(func, args, kwargs):
     """Call a torch function on plain tensors, after checking what CUDA would check."""
     with torch._C.DisableTorchFunction():
         tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-        some = [t for t in tensors if isinstance(t, Marked)]
+        some = [t for t in tensors if is_marked(t)]
         if func == GET_DEVICE:
             return DEVICE if some else func(*args, **kwargs)
         if func in ARRAYS and some:
@@ -87,8 +94,8 @@ def call(func, args, kwargs):
         name, device = getattr(func, "__name__", str(func)), target(func, args, kwargs)
         moves = func in (torch.Tensor.to, torch.Tensor.cpu)
         if some and not moves:
-            free = func in INDEXED and isinstance(args[0], Marked)
-            others = [t for t in tensors if not isinstance(t, Marked) and t.dim()]
+            free = func in INDEXED and is_marked(args[0])
+            others = [t for t in tensors if not is_marked(t) and t.dim()]
             if others and not free:
                 raise RuntimeError(f"{name}: tensors on the stand-in and on the CPU are mixed")
         lands = bool(some) if device is None else device == DEVICE

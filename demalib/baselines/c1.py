@@ -6,11 +6,12 @@ the map's own surest pairs are as good as pairs of the lexicon to start again fr
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
 from demalib.baselines.selflearn import projections
 from demalib.baselines.shared import Projections, Sizes, fit_both_directions, train_rows
@@ -18,11 +19,10 @@ from demalib.config import Config
 from demalib.pair import Mapping, Pair
 from demalib.progress import progress
 from demalib.retrieval import csls_, mean_top_cosine
-from demalib.tiles import iter_products, slices
+from demalib.tiles import iter_products
 
 CLIP = 0.15  # largest norm of the gradient of both maps together, released code
 Maps = tuple[Tensor, Tensor]  # of source and target words into the common space, (d, d) each
-BATCH = 256  # pairs whose negatives are looked at together; changes nothing but memory
 
 
 class Size(NamedTuple):
@@ -80,8 +80,46 @@ def same_query(pairs: Tensor) -> Tensor:
     return torch.cat(found) if found else pairs.new_zeros(0, 2)
 
 
+class Chosen:
+    """A few words for each of n queries, and products with these words alone, as sparse matrices.
+
+    Args:
+        columns: Row numbers of each query's words, ``(n, k)``.
+        words: How many words there are, M.
+    """
+
+    def __init__(self, columns: Tensor, words: int) -> None:
+        (n, k), self.shape = columns.shape, columns.shape
+        flat = columns.flatten()
+        starts = torch.arange(0, n * k + 1, k, device=flat.device)
+        self.by_query = (starts, flat, (n, words))
+        self.order = flat.argsort(stable=True)  # of the same entries, word by word
+        ends = torch.bincount(flat, minlength=words).cumsum(0)
+        self.by_word = (pad(ends, (1, 0)), self.order // k, (words, n))
+
+    def dots(self, queries: Tensor, words: Tensor) -> Tensor:
+        """Multiply each query ``(n, d)`` with its own words ``(M, d)``, ``(n, k)``."""
+        zeros = queries.new_zeros(self.shape.numel())
+        found = torch.sparse.sampled_addmm(_csr(zeros, self.by_query), queries, words.T)
+        return found.values().view(self.shape)
+
+    def sum_words(self, weights: Tensor, words: Tensor) -> Tensor:
+        """Add up each query's words ``(M, d)`` by their weights ``(n, k)``, ``(n, d)``."""
+        return _csr(weights.flatten(), self.by_query) @ words
+
+    def sum_queries(self, weights: Tensor, queries: Tensor) -> Tensor:
+        """Add up, for each word, the queries ``(n, d)`` it was chosen for, by weight, ``(M, d)``."""
+        return _csr(weights.flatten()[self.order], self.by_word) @ queries
+
+
+def _csr(values: Tensor, where: tuple[Tensor, Tensor, tuple[int, int]]) -> Tensor:
+    with warnings.catch_warnings():  # torch calls these matrices a beta feature
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(*where[:2], values, where[2], check_invariants=False)
+
+
 def loss_and_gradient(
-    u: Tensor, v: Tensor, pairs: Tensor, near_y: Tensor, near_x: Tensor
+    u: Tensor, v: Tensor, pairs: Tensor, right: Chosen, wrong: Chosen
 ) -> tuple[float, Tensor, Tensor]:
     r"""Compute the contrastive loss and its gradients with respect to the words' vectors.
 
@@ -92,31 +130,29 @@ def loss_and_gradient(
         u: Mapped source words, ``(N, d)``.
         v: Mapped target words, ``(M, d)``.
         pairs: Row numbers of n pairs, ``(n, 2)``.
-        near_y: Row numbers of each pair's negatives among the target words, ``(n, k)``.
-        near_x: The same among the source words, ``(n, k)``.
+        right: Of each pair's source word: its own target word first, then the negatives.
+        wrong: Of each pair's target word: the negatives among the source words.
 
     Returns:
         The loss and the gradients, shaped like ``u`` and ``v``.
     """
-    loss, grad_u, grad_v = 0.0, torch.zeros_like(u), torch.zeros_like(v)
-    for part in slices(len(pairs), BATCH):
-        (i, j), k = pairs[part].T, near_y.shape[1]
-        right = torch.cat([j[:, None], near_y[part]], dim=1)  # the pair's own word first
-        a, b = u[i], v[j]
-        others_y, others_x = v[right], u[near_x[part]]  # (B, 1 + k, d), (B, k, d)
-        logits = torch.cat(
-            [torch.bmm(others_y, a[:, :, None]), torch.bmm(others_x, b[:, :, None])], 1
-        )
-        log_share = logits[:, :, 0].log_softmax(dim=1)
-        loss -= float(log_share[:, 0].sum())
-        slope = log_share.exp() / len(pairs)  # of the loss with respect to each logit
-        slope[:, 0] -= 1 / len(pairs)
-        to_y, to_x = slope[:, None, : k + 1], slope[:, None, k + 1 :]
-        grad_u.index_add_(0, i, torch.bmm(to_y, others_y)[:, 0])
-        grad_v.index_add_(0, j, torch.bmm(to_x, others_x)[:, 0])
-        grad_v.index_add_(0, right.flatten(), torch.bmm(to_y.mT, a[:, None]).flatten(0, 1))
-        grad_u.index_add_(0, near_x[part].flatten(), torch.bmm(to_x.mT, b[:, None]).flatten(0, 1))
-    return loss / len(pairs), grad_u, grad_v
+    i, j = pairs.T
+    a, b = u[i], v[j]
+    log_share = torch.cat([right.dots(a, v), wrong.dots(b, u)], dim=1).log_softmax(dim=1)
+    slope = log_share.exp() / len(pairs)  # of the loss with respect to each logit
+    slope[:, 0] -= 1 / len(pairs)
+    to_y, to_x = slope[:, : right.shape[1]], slope[:, right.shape[1] :]
+    grad_u = wrong.sum_queries(to_x, b).index_add_(0, i, right.sum_words(to_y, v))
+    grad_v = right.sum_queries(to_y, a).index_add_(0, j, wrong.sum_words(to_x, u))
+    return -float(log_share[:, 0].mean()), grad_u, grad_v
+
+
+def choose(u: Tensor, v: Tensor, pairs: Tensor, k: int, mask: bool) -> tuple[Chosen, Chosen]:
+    """Find the negatives of all pairs, as :func:`loss_and_gradient` takes them."""
+    (i, j), back = pairs.T, pairs.flip(1)
+    near_y = near(u[i], v, j, k, same_query(pairs) if mask else None)
+    near_x = near(v[j], u, i, k, same_query(back) if mask else None)
+    return Chosen(torch.cat([j[:, None], near_y], dim=1), len(v)), Chosen(near_x, len(u))
 
 
 def contrast(side: Pair, pairs: Tensor, maps: Maps, size: Size) -> Maps:
@@ -125,17 +161,14 @@ def contrast(side: Pair, pairs: Tensor, maps: Maps, size: Size) -> Maps:
     pairs = pairs[(pairs[:, 0] < len(x)) & (pairs[:, 1] < len(y))]
     A, B = maps
     k = min(size.negatives, len(x) // 2, len(y) // 2)  # no word has that many translations
-    gold_y = same_query(pairs) if size.mask else None
-    gold_x = same_query(pairs.flip(1)) if size.mask else None
     rate = size.rate
     for step in progress(range(size.steps), desc="c1", unit="step"):
         xA, yB = x @ A, y @ B
         length_x, length_y = (m.norm(dim=1, keepdim=True).clamp(min=1e-12) for m in (xA, yB))
         u, v = xA / length_x, yB / length_y
         if step % size.every == 0:
-            near_y = near(u[pairs[:, 0]], v, pairs[:, 1], k, gold_y)
-            near_x = near(v[pairs[:, 1]], u, pairs[:, 0], k, gold_x)
-        _, grad_u, grad_v = loss_and_gradient(u, v, pairs, near_y, near_x)
+            chosen = choose(u, v, pairs, k, size.mask)
+        _, grad_u, grad_v = loss_and_gradient(u, v, pairs, *chosen)
         grad_A, grad_B = x.T @ (grad_u / length_x), y.T @ (grad_v / length_y)
         norm = float((grad_A.square().sum() + grad_B.square().sum()).sqrt())
         pace = rate * min(1.0, CLIP / max(norm, 1e-12))

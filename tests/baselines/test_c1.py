@@ -30,15 +30,15 @@ def written_loss(u, v, pairs, near_y, near_x):
     return loss / len(pairs)
 
 
-def test_the_gradient_is_that_of_the_written_loss(gen, monkeypatch):
-    monkeypatch.setattr(c1, "BATCH", 7)  # the last batch is smaller
+def test_the_gradient_is_that_of_the_written_loss(gen):
     u, v = torch.randn(2, 30, 4, generator=gen, dtype=torch.float64)
     u, v = u.detach().requires_grad_(), v.detach().requires_grad_()
     pairs = torch.randint(30, (20, 2), generator=gen)  # some words are in several
     near_y, near_x = torch.randint(30, (2, 20, 5), generator=gen)
     want = written_loss(u, v, pairs, near_y, near_x)
     want.backward()
-    found = c1.loss_and_gradient(u.detach(), v.detach(), pairs, near_y, near_x)
+    right = c1.Chosen(torch.cat([pairs[:, 1:], near_y], 1), 30)
+    found = c1.loss_and_gradient(u.detach(), v.detach(), pairs, right, c1.Chosen(near_x, 30))
     assert found[0] == pytest.approx(float(want.detach()))
     torch.testing.assert_close(found[1], u.grad)
     torch.testing.assert_close(found[2], v.grad)
@@ -93,9 +93,7 @@ def test_steps_raise_the_share_of_the_right_words(rng):
 
     def loss(A, B):
         u, v = (torch.nn.functional.normalize(m, dim=1) for m in (pair.x @ A, pair.y @ B))
-        near_y = c1.near(u[pairs[:, 0]], v, pairs[:, 1], 20, None)
-        near_x = c1.near(v[pairs[:, 1]], u, pairs[:, 0], 20, None)
-        return c1.loss_and_gradient(u, v, pairs, near_y, near_x)[0]
+        return c1.loss_and_gradient(u, v, pairs, *c1.choose(u, v, pairs, 20, False))[0]
 
     before = ((q + 0.3 * wrong).float(), torch.eye(16))
     assert loss(*c1.contrast(pair, pairs, before, size)) < loss(*before) - 0.05
