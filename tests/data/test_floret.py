@@ -54,14 +54,14 @@ def test_the_words_of_the_list_come_in_its_order(path):
     np.testing.assert_array_equal(block.vectors, FloretWheel(path).vectors_of(WORDS))
 
 
-def test_unseen_words_are_normalised_and_brought_down_as_the_others_were(path, rng):
+def test_unseen_words_are_normalised_and_padded_as_the_others_were(path, rng):
     table = FloretWheel(path)
     words = [f"w{i}" for i in range(50)]
-    wide = Embedding(words, table.vectors_of(words), "fi", subwords=table)
-    narrow = Embedding(["a", "b", "c"], rng.standard_normal((3, 2)).astype("f4"), "en")
-    src = make_pair(wide, narrow).src
+    narrow = Embedding(words, table.vectors_of(words), "fi", subwords=table)
+    wide = Embedding(["a", "b", "c"], rng.standard_normal((3, 6)).astype("f4"), "en")
+    src = make_pair(narrow, wide).src
     more = src.extend(["w3", "koira", ""])
-    assert more.words == [*words, "koira"] and more.dim == 2
+    assert more.words == [*words, "koira"] and more.dim == 6
     raw = table.vectors_of(["koira", "w3"])
     np.testing.assert_allclose(more.vectors[50:], src.normalisation.apply(raw[:1]), rtol=1e-5)
     np.testing.assert_allclose(more.vectors[3], src.normalisation.apply(raw[1:])[0], rtol=1e-5)
