@@ -126,7 +126,10 @@ def measure(name: str, system: str, words: int = 0) -> list[dict[str, Any]]:
 
 
 def read_table() -> pd.DataFrame:
-    """Read ``results/tables/unhinted.csv``; rows that it lacks name the command that is missing."""
+    """Read ``results/tables/unhinted.csv``; rows that it lacks name the command that is missing.
+
+    Its rows are in the order of :data:`SPACES` and of the systems.
+    """
     rows = []
     for name, spaces in SPACES.items():
         for direction in (spaces.pair, reverse_pair(spaces.pair)):
@@ -142,7 +145,10 @@ def read_table() -> pd.DataFrame:
         found = set(map(tuple, done[KEYS].to_numpy()))
         missing = [tuple(row) not in found for row in every[KEYS].to_numpy()]
         every = pd.concat([done, every[missing]], ignore_index=True)
-    return every
+    order = {name: i for i, name in enumerate((*SPACES, *SYSTEMS, *HINTED))}
+    return every.sort_values(
+        ["spaces", "name"], key=lambda column: column.map(order), kind="stable", ignore_index=True
+    )
 
 
 def measure_all(

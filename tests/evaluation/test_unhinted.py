@@ -47,6 +47,8 @@ def test_what_is_missing_is_measured_once_and_kept():
     assert np.isfinite(done["seconds"].astype(float)).all()
     missing = more[more["seeds"] == 0]
     assert missing["state"].str.startswith("not run: python -m demalib.evaluation.unhinted").all()
+    order = [*unhinted.SYSTEMS, *unhinted.HINTED]  # whatever was measured first
+    assert list(unhinted.read_table().query("spaces == 'alike'")["name"].unique()) == order
 
 
 def test_what_this_machine_lacks_is_said_and_the_rest_goes_on():
