@@ -176,7 +176,7 @@ def measure_all(
                 break
             say(f"{name}, {system}: " + " / ".join(f"{row['p@1']:.1f}" for row in rows))
             table = pd.concat([table[~same], pd.DataFrame(rows)], ignore_index=True)
-            write_text(path, table.to_csv(index=False))
+            write_text(path, table.convert_dtypes().to_csv(index=False))
     return table
 
 
