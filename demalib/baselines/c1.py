@@ -7,6 +7,7 @@ the map's own surest pairs are as good as pairs of the lexicon to start again fr
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -147,11 +148,15 @@ def loss_and_gradient(
     return -float(log_share[:, 0].mean()), grad_u, grad_v
 
 
-def choose(u: Tensor, v: Tensor, pairs: Tensor, k: int, mask: bool) -> tuple[Chosen, Chosen]:
-    """Find the negatives of all pairs, as :func:`loss_and_gradient` takes them."""
-    (i, j), back = pairs.T, pairs.flip(1)
-    near_y = near(u[i], v, j, k, same_query(pairs) if mask else None)
-    near_x = near(v[j], u, i, k, same_query(back) if mask else None)
+def choose(
+    u: Tensor, v: Tensor, pairs: Tensor, k: int, gold: Sequence[Tensor | None]
+) -> tuple[Chosen, Chosen]:
+    """Find the negatives of all pairs, as :func:`loss_and_gradient` takes them.
+
+    ``gold`` has what :func:`same_query` lists for each side, which is not chosen, or None.
+    """
+    i, j = pairs.T
+    near_y, near_x = near(u[i], v, j, k, gold[0]), near(v[j], u, i, k, gold[1])
     return Chosen(torch.cat([j[:, None], near_y], dim=1), len(v)), Chosen(near_x, len(u))
 
 
@@ -161,13 +166,14 @@ def contrast(side: Pair, pairs: Tensor, maps: Maps, size: Size) -> Maps:
     pairs = pairs[(pairs[:, 0] < len(x)) & (pairs[:, 1] < len(y))]
     A, B = maps
     k = min(size.negatives, len(x) // 2, len(y) // 2)  # no word has that many translations
+    gold = [same_query(some) if size.mask else None for some in (pairs, pairs.flip(1))]
     rate = size.rate
     for step in progress(range(size.steps), desc="c1", unit="step"):
         xA, yB = x @ A, y @ B
         length_x, length_y = (m.norm(dim=1, keepdim=True).clamp(min=1e-12) for m in (xA, yB))
         u, v = xA / length_x, yB / length_y
         if step % size.every == 0:
-            chosen = choose(u, v, pairs, k, size.mask)
+            chosen = choose(u, v, pairs, k, gold)
         _, grad_u, grad_v = loss_and_gradient(u, v, pairs, *chosen)
         grad_A, grad_B = x.T @ (grad_u / length_x), y.T @ (grad_v / length_y)
         norm = float((grad_A.square().sum() + grad_B.square().sum()).sqrt())

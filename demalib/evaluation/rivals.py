@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import pandas as pd
 
 from demalib.config import PAPER_PAIRS, Config, preset, reverse_pair, split_name
 from demalib.evaluation.record import COSTS, settings
 from demalib.evaluation.tables import command, paper_table
-from demalib.evaluation.translation import holm, paired_bootstrap
+from demalib.evaluation.translation import holm, paired_gain
 from demalib.runs.folder import read_metrics, read_queries, run_dir
 from demalib.solvers import SOLVERS, TABLED
 
@@ -48,8 +50,9 @@ def rivals(
         no gold word is the query (``p@1_not_identical``) and counting other forms of a gold word
         (``stem_p@1``); ``gain`` over ``em`` and ``lexicon_gain`` over ``em+lexicon`` with the
         bounds of a paired bootstrap, ``p`` and ``holm``, that p corrected for all comparisons of
-        the column; ``settings`` (published, reduced or ours) and ``size``, the numbers; hints
-        and how many test pairs are among them; cost; the command of the run.
+        the column; ``right``, which queries were answered rightly (:func:`pack_right`);
+        ``settings`` (published, reduced or ours) and ``size``, the numbers; hints and how many
+        test pairs are among them; cost; the command of the run.
     """
     printed = pd.concat([paper_table(number) for number in (1, 2)])
     printed = printed.drop_duplicates(["system", "direction"])[["system", "direction", "paper"]]
@@ -64,22 +67,55 @@ def rivals(
     return correct(pd.DataFrame(rows).merge(printed, "left", ["system", "direction"]))
 
 
-def correct(table: pd.DataFrame) -> pd.DataFrame:
-    """Make the comparisons of a table agree with its rows, and correct them for their number.
+def pack_right(frame: pd.DataFrame) -> str:
+    """Note in a line which queries were answered rightly, so that a table can be compared later.
 
-    A paired difference is the difference of the two P@1. Where it is not, one of the two rows is from
-    a newer run than the other, and the comparison is dropped.
+    Args:
+        frame: ``query`` and ``position``, a row per query.
+
+    Returns:
+        A check sum of the queries, a colon, and a bit per query, both hexadecimal.
+    """
+    right = np.packbits(frame["position"].to_numpy() <= 1)
+    return f"{crc32(' '.join(frame['query']).encode()):08x}:{right.tobytes().hex()}"
+
+
+def correct(table: pd.DataFrame) -> pd.DataFrame:
+    """Compare all rows of a table with ours, query by query, and correct for their number.
+
+    Rows that note which queries they answered rightly are compared anew with each call, so it does
+    not matter when and where they were run. A row of an older table without that note keeps its
+    comparison as long as the difference is still that of the two P@1, and loses it otherwise.
     """
     table, keys = table.reset_index(drop=True), ["direction", "lexicons"]
+    if "right" not in table:
+        return table
     for gain, name in OURS.items():
-        if f"{gain}_p" not in table:
-            continue
-        ours = table[table["name"] == name].set_index(keys)["p@1"]
-        expected = table["p@1"] - ours.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
-        stale = ~((table[gain] - expected).abs() < STALE)
-        table.loc[stale, [gain, f"{gain}_low", f"{gain}_high", f"{gain}_p"]] = float("nan")
+        columns = [gain, f"{gain}_low", f"{gain}_high", f"{gain}_p"]
+        table[columns] = table.reindex(columns=columns).astype(float)
+        ours = table[table["name"] == name].set_index(keys)
+        base = ours.reindex(pd.MultiIndex.from_frame(table[keys])).reset_index(drop=True)
+        stale = ~((table[gain] - (table["p@1"] - base["p@1"])).abs() < STALE)
+        table.loc[stale, columns] = float("nan")
+        for i, both in enumerate(zip(table["right"], base["right"], strict=True)):
+            if table["seeds"][i] and all(isinstance(text, str) for text in both):
+                table.loc[i, columns] = _compare(*both, int(table["queries"][i]))
+        table.loc[table["name"] == name, f"{gain}_p"] = float("nan")  # nothing to test
         table[f"{gain}_holm"] = holm(table[f"{gain}_p"])
     return table
+
+
+def _compare(one: str, other: str, queries: int) -> list[float]:
+    """Compare what :func:`pack_right` noted of two systems: gain, its bounds and p, in points."""
+    (check, bits), (same, others) = one.split(":"), other.split(":")
+    if check != same:  # other words were asked
+        return [float("nan")] * 4
+    a, b = (
+        np.unpackbits(np.frombuffer(bytes.fromhex(part), np.uint8), count=queries).astype(bool)
+        for part in (bits, others)
+    )
+    found = paired_gain(a, b)
+    return [100 * value for value in (found["difference"], *found["ci95"])] + [found["p"]]
 
 
 def _rows(pair: str, source: str, name: str) -> Iterator[dict[str, Any]]:
@@ -121,17 +157,7 @@ def _figures(config: Config, direction: str, seeds: list[int]) -> dict[str, Any]
     shares = {"p@1": csls["p@1"], "low": low, "high": high, "own_p@1": own["p@1"]}
     shares |= {"seed_min": min(every), "seed_max": max(every)}
     shares |= {name: csls[name] for name in SHARES if csls.get(name) is not None}
-    out: dict[str, Any] = {}
-    for column, name in OURS.items():
-        other = preset(config.pair, solver=name, lexicons=config.lexicons)
-        if (run_dir(other) / "queries.csv").is_file():
-            found = paired_bootstrap(
-                read_queries(config, direction), read_queries(other, direction)
-            )
-            low, high = found["ci95"]
-            shares |= {column: found["difference"], f"{column}_low": low, f"{column}_high": high}
-            if other != config:
-                out[f"{column}_p"] = found["p"]
+    out: dict[str, Any] = {"right": pack_right(read_queries(config, direction))}
     hints = metrics.get("hint_sizes", {})
     out["hints"] = ", ".join(f"{count} {kind}" for kind, count in hints.items())
     out["test_pairs_in_hint"] = metrics.get("test_pairs_in_hint", {}).get(direction)

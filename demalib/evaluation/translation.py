@@ -185,7 +185,16 @@ def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0
     """
     if list(a["query"]) != list(b["query"]):
         raise ValueError("paired_bootstrap: the two systems were judged on different queries")
-    gain = (a["position"] <= k).to_numpy(int) - (b["position"] <= k).to_numpy(int)
+    return paired_gain(*((frame["position"] <= k).to_numpy() for frame in (a, b)), seed)
+
+
+def paired_gain(a: np.ndarray, b: np.ndarray, seed: int = 0) -> dict:
+    """Compare which of the same queries two systems answer rightly, ``(n,)`` bool each.
+
+    Returns:
+        As :func:`paired_bootstrap`, which says the same of two tables of queries.
+    """
+    gain = a.astype(int) - b.astype(int)
     n, wins, losses = len(gain), (gain > 0).sum(), (gain < 0).sum()
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n, [wins / n, losses / n, 1 - (wins + losses) / n], size=PAIRED)

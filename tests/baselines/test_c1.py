@@ -93,7 +93,7 @@ def test_steps_raise_the_share_of_the_right_words(rng):
 
     def loss(A, B):
         u, v = (torch.nn.functional.normalize(m, dim=1) for m in (pair.x @ A, pair.y @ B))
-        return c1.loss_and_gradient(u, v, pairs, *c1.choose(u, v, pairs, 20, False))[0]
+        return c1.loss_and_gradient(u, v, pairs, *c1.choose(u, v, pairs, 20, (None, None)))[0]
 
     before = ((q + 0.3 * wrong).float(), torch.eye(16))
     assert loss(*c1.contrast(pair, pairs, before, size)) < loss(*before) - 0.05

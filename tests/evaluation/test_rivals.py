@@ -1,5 +1,6 @@
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from evaluation.test_tables import add_run, own_results  # noqa: F401
@@ -14,10 +15,12 @@ from demalib.evaluation.rivals import (
     correct,
     cost,
     named_config,
+    pack_right,
     peers,
     rivals,
     verdicts,
 )
+from demalib.evaluation.translation import paired_bootstrap
 from demalib.solvers import SOLVERS, TABLED
 
 
@@ -37,7 +40,7 @@ def add_rival(name, hits, seconds, every=4):
     metrics |= {"hint_sizes": {"lexicon": 7}, "test_pairs_in_hint": {"en-fr": 0, "fr-en": 1}}
     for figures in metrics["results"].values():
         figures["nn"] = figures["csls"] | {"p@1": 0.2}
-        figures["csls"]["stem_p@1"] = 0.5
+        figures["csls"] |= {"stem_p@1": 0.5, "queries": len(positions)}
     write_json(folder / "metrics.json", metrics)
     pd.DataFrame(queries).to_csv(folder / "queries.csv", index=False)
 
@@ -90,7 +93,12 @@ def test_differences_count_as_shown_after_the_correction_only():
     assert len(verdicts(table, "lexicon_gain")) == 0
 
 
-def test_a_comparison_with_a_row_that_was_measured_anew_is_dropped():
+def read_table():
+    table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv", dtype={"right": object})
+    return table.drop_duplicates("name").set_index("name")
+
+
+def test_rows_of_other_machines_are_compared_with_those_measured_here():
     add_rival("em", 0, 60.0)
     add_rival("xing", 0, 0.5, every=2)
     add_rival("geomm", 0, 0.5, every=3)
@@ -99,12 +107,52 @@ def test_a_comparison_with_a_row_that_was_measured_anew_is_dropped():
     add_rival("em", 0, 60.0, every=5)
     said = tables.write_table("rivals", rivals(["en-fr"]), correct)
     assert said == "written; 2 figures of other runs are kept"
-    table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv")
-    assert table["name"].tolist() == rivals(["en-fr"])["name"].tolist()  # in their old places
-    row = table.drop_duplicates("name").set_index("name")
+    row = read_table()
+    assert row.index.tolist() == rivals(["en-fr"])["name"].unique().tolist()  # in their old places
     assert (row.loc["xing", "p@1"], row.loc["em", "p@1"]) == (50, 20)
-    assert row.loc["xing", ["gain", "gain_p", "gain_holm"]].isna().all()
-    assert row.loc["geomm", "gain"] == 14 and row.loc["geomm", "gain_holm"] < 1
+    add_rival("xing", 0, 0.5, every=2)  # the run that the row is of
+    here = rivals(["en-fr"]).set_index("name").loc["xing"].iloc[0]
+    for column in ("gain", "gain_low", "gain_high", "gain_p", "gain_holm"):
+        assert row.loc["xing", column] == pytest.approx(here[column], abs=1e-3)
+    assert here["gain"] == 30 and here["gain_low"] > 15
+
+
+def test_a_row_without_a_note_of_its_queries_is_not_compared_anew():
+    add_rival("em", 0, 60.0)
+    add_rival("xing", 0, 0.5, every=2)
+    table = rivals(["en-fr"])
+    table.loc[table["name"] == "xing", "right"] = None
+    kept = correct(table).drop_duplicates("name").set_index("name")
+    assert kept.loc["xing", "gain"] == 25 and kept.loc["xing", "gain_p"] < 0.05  # as it was
+    table.loc[table["name"] == "em", "p@1"] = 20.0
+    table.loc[table["name"] == "em", "right"] = None
+    row = correct(table).drop_duplicates("name").set_index("name")
+    assert row.loc["xing", ["gain", "gain_low", "gain_p", "gain_holm"]].isna().all()
+
+
+def test_systems_that_were_asked_other_words_are_not_compared():
+    add_rival("em", 0, 60.0)
+    add_rival("xing", 0, 0.5, every=2)
+    table = rivals(["en-fr"])
+    asked = table["name"] == "xing"
+    table.loc[asked, "right"] = "00000000" + table.loc[asked, "right"].str[8:]
+    row = correct(table).drop_duplicates("name").set_index("name")
+    assert row.loc["xing", ["gain", "gain_low", "gain_p", "gain_holm"]].isna().all()
+
+
+@pytest.mark.parametrize("n", [1, 8, 100, 1251])
+def test_the_note_of_right_answers_gives_the_comparison_of_all_positions(n):
+    rng = np.random.default_rng(n)
+    words = [f"w{i}" for i in range(n)]
+    a, b = (pd.DataFrame({"query": words, "position": rng.integers(1, 4, n)}) for _ in range(2))
+    found = paired_bootstrap(a, b)
+    table = pd.DataFrame({"direction": "en-fr", "lexicons": "bundled", "name": ["x", "em"]})
+    table = table.assign(right=[pack_right(a), pack_right(b)], queries=n, seeds=1)
+    table["p@1"] = [100 * (frame["position"] == 1).mean() for frame in (a, b)]
+    row = correct(table).iloc[0]
+    assert row["gain"] == pytest.approx(100 * found["difference"])
+    assert [row["gain_low"], row["gain_high"]] == pytest.approx([100 * v for v in found["ci95"]])
+    assert row["gain_p"] == found["p"]
 
 
 def test_the_table_of_the_readme_has_what_was_measured_and_copying():
