@@ -185,7 +185,8 @@ def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0
     """
     if list(a["query"]) != list(b["query"]):
         raise ValueError("paired_bootstrap: the two systems were judged on different queries")
-    return paired_gain(*((frame["position"] <= k).to_numpy() for frame in (a, b)), seed)
+    first, second = ((frame["position"] <= k).to_numpy() for frame in (a, b))
+    return paired_gain(first, second, seed)
 
 
 def paired_gain(a: np.ndarray, b: np.ndarray, seed: int = 0) -> dict:
