@@ -115,11 +115,11 @@ if len(done):
     display(plots.Picture(axes))
 
 # %% [markdown]
-# **See:** where anything was measured, a dot is the mean of both directions. Further right is better; the dashed line is the copy
-# baseline. Between spaces that skip-gram made of the same sentences most systems work. Between
-# spaces of other texts `non-adv-r` does, too. In all of these `em` without a hint finds about as many words as with words of
-# the same spelling, even between different programs if the languages are close (English and French); between
-# English and Japanese or Russian it finds next to nothing.
+# **See:** where anything was measured, a dot is the mean of both directions. Further right is better; the dashed
+# line is the copy baseline. Between spaces that skip-gram made of the same sentences most systems work. Between
+# spaces of other texts `non-adv-r` does, too. In all of these `em` without a hint finds about as many words as with
+# words of the same spelling, even between different programs if the languages are close (English and French);
+# between English and Japanese or Russian it finds next to nothing.
 #
 # The claim, checked: on the start here, and on the spaces that were measured.
 
@@ -136,9 +136,10 @@ for name in unhinted.SYSTEMS:
     print(f"{name} ({said}): {size}")
 
 # %% [markdown]
-# **See:** the sizes here are smaller than published, so a system that fails might still do better at its
-# full size: this table says where a system works, not that another does not. `sinkhorn` finds nothing even where spaces are alike: with these batches wrong maps have a lower
-# loss than the right one, as the note of `demalib/baselines/sinkhorn.py` says.
+# **See:** the sizes here are smaller than published, so a system that fails might still do better at its full size:
+# this table says where a system works, not that another does not. `sinkhorn` finds nothing even where spaces are
+# alike: with these batches wrong maps have a lower loss than the right one, as the note of
+# `demalib/baselines/sinkhorn.py` says.
 #
 # **Try next:** `pair = "en-ja"`, where the profiles say even less; `noise = 1.0`; `demalib align` with your
 # own vectors and no hint, `--hints none`: its verdict says whether to believe it.
