@@ -16,6 +16,7 @@ from bench.csls import csls
 from bench.curve import curve
 from bench.density import density
 from bench.em import em
+from bench.lexicon import lexicon
 from bench.loop import loop
 from bench.many import many
 from bench.pipeline import pipeline
@@ -42,6 +43,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "many": many,
     "verdicts": verdicts,
     "spelling": spelling,
+    "lexicon": lexicon,
 }
 
 
