@@ -1,7 +1,7 @@
 """One aligner for whatever is known: nothing, the spelling, a few pairs, thousands.
 
-Hints that need no dictionary say where EM starts; pairs of a dictionary clamp it. A quick trial
-without some of the hints chooses the last step and says whether the alignment worked.
+Hints that need no dictionary say where EM starts; pairs of a dictionary keep a weight in every
+round. A quick trial without some of the hints chooses the last step and says whether it worked.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def fit_with_lexicon(pair: Pair, config: Config, watch: Watch | None = None) -> 
 
 
 def fit_one(pair: Pair, config: Config, watch: Watch | None = None) -> Fit:
-    """Fit both directions at once, clamped to the source side's lexicon if there is one."""
+    """Fit both directions at once, with the source side's lexicon if there is one."""
     x, y, known = pair.x, pair.y, known_pairs(pair, config)
     annealed, last, held_out, found = solve(pair, config, em.SCHEDULE, watch)
     maps = finish(last, x, y, annealed.evidence, torch.from_numpy(known).to(x.device))
@@ -128,19 +128,19 @@ def solve(
     def run(
         some: Hints, certain: np.ndarray, phases: Any, watch: Any = None, out: Any = NOTHING
     ) -> em.Annealed:
-        clamped = torch.from_numpy(certain).to(x.device)
-        W = start_from(x, y, some, clamped)
+        sure = torch.from_numpy(certain).to(x.device)
+        W = start_from(x, y, some, sure)
         phases = em.plan(len(np.unique(certain[:, 0])), phases)
         if not config.reads or len(phases) < 2:
-            return em.anneal(x, y, W, clamped, schedule=phases, watch=watch, **options)
-        wide = em.anneal(x, y, W, clamped, schedule=phases[:1], watch=watch, **options)
+            return em.anneal(x, y, W, sure, schedule=phases, watch=watch, **options)
+        wide = em.anneal(x, y, W, sure, schedule=phases[:1], watch=watch, **options)
         alike = pair.alike.allowed()
         unused = torch.from_numpy(trial.apart(alike.rows.cpu().numpy(), out)).to(x.device)
         partners = spelling.partners_of(x @ wide.W, y, alike.only(unused), config.tau)
         done, spent = len(wide.history), wide.history["seconds"].iloc[-1]
         later = watch and (lambda at, W, back: watch(done + at, W, back))
         options_now = options | {"partners": partners, "schedule": phases[1:], "watch": later}
-        narrow = em.anneal(x, y, wide.W, clamped, **options_now)
+        narrow = em.anneal(x, y, wide.W, sure, **options_now)
         rest = narrow.history
         rest = rest.assign(round=rest["round"] + done, seconds=rest["seconds"] + spent)
         return narrow._replace(history=pd.concat([wide.history, rest], ignore_index=True))
@@ -154,9 +154,9 @@ def solve(
     last, found = steps[0], {}
     if len(out):
         quick = run(hints.only(soft), rest, trial.QUICK, out=out)
-        clamped = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
+        sure = torch.from_numpy(rest[(rest < trial.WORDS).all(axis=1)]).to(x.device)
         for step in steps:
-            maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, clamped)
+            maps = finish(step, x[: trial.WORDS], y[: trial.WORDS], quick.evidence, sure)
             found[step] = trial.positions(maps, x, y, out)
         last = trial.choose_last(found)
         hints = hints.only(trial.confirmed(quick.W, x, y, hints.rows))

@@ -64,8 +64,8 @@ def contrastive_step(
             (i, j), w = rows[chosen].T, weights[chosen]
             u, v = (normalize(sides[k][r] @ ends[k], dim=1) for k, r in ((a, i), (b, j)))
             right = (u * v).sum(1) / TEMPERATURE
-            loss = _surprise(right, u, pools[b], _places(j, part))
-            loss = loss + _surprise(right, v, pools[a], _places(i, part))
+            loss = _surprise(right, u, pools[b], _right(i, rows, part))
+            loss = loss + _surprise(right, v, pools[a], _right(j, rows.flip(1), part))
             losses.append((w * loss).sum() / w.sum())
         optimizer.zero_grad()
         torch.stack(losses).mean().backward()  # type: ignore[no-untyped-call]
@@ -74,10 +74,10 @@ def contrastive_step(
 
 
 def _pairs(a: Tensor, b: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """Join known pairs and mutual best ones of other words: row numbers, ``(K, 2)``, and weights."""
+    """Join known pairs and mutual best ones: row numbers, ``(K, 2)``, each pair once, and weights."""
     found = induce_dictionary(a, b, "mutual", FOUND)
-    apart = ~(torch.isin(found[:, 0], known[:, 0]) | torch.isin(found[:, 1], known[:, 1]))
-    pairs = torch.cat([known, found[apart]])
+    one, other = (pairs[:, 0] * len(b) + pairs[:, 1] for pairs in (found, known))
+    pairs = torch.cat([known, found[~torch.isin(one, other)]])
     weights = a.new_ones(len(pairs))
     weights[: len(known)] = KNOWN_WEIGHT * share_weight(known)
     return pairs, weights
@@ -98,16 +98,29 @@ def share_weight(pairs: Tensor) -> Tensor:
     return torch.maximum(*counts).double().reciprocal()
 
 
-def _places(rows: Tensor, part: int) -> Tensor:
-    """Find the places of words in one part of the pool; POOL, past its end, if not in it."""
-    return torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
+def _right(words: Tensor, pairs: Tensor, part: int) -> tuple[Tensor, Tensor]:
+    """Find the right answers, all pairs of each word, in one part of the pool.
+
+    Args:
+        words: Row numbers, ``(B,)``.
+        pairs: Row numbers of pairs, the side of the words first, ``(K, 2)``.
+        part: Which part of the pool.
+
+    Returns:
+        Which of the B words, and the place of its answer; POOL, past the end, if not in the part.
+    """
+    word, pair = (words[:, None] == pairs[:, 0]).nonzero().T
+    rows = pairs[pair, 1]
+    return word, torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
 
 
-def _surprise(right: Tensor, points: Tensor, pool: Tensor, rows: Tensor) -> Tensor:
-    """Minus the log-posterior of the right word of each point, ``(B,)``, against a pool of words."""
+def _surprise(
+    right: Tensor, points: Tensor, pool: Tensor, answers: tuple[Tensor, Tensor]
+) -> Tensor:
+    """Minus the log-posterior of a right word of each point, ``(B,)``, against all wrong ones."""
     logits = points @ pool.T / TEMPERATURE
-    inside = (rows < len(pool)).nonzero()[:, 0]
-    itself = torch.zeros_like(logits, dtype=torch.bool)
-    itself[inside, rows[inside]] = True
-    wrong = logits.masked_fill(itself, -torch.inf).logsumexp(1)
+    word, place = (side[answers[1] < len(pool)] for side in answers)
+    correct = torch.zeros_like(logits, dtype=torch.bool)
+    correct[word, place] = True
+    wrong = logits.masked_fill(correct, -torch.inf).logsumexp(1)
     return softplus(wrong - right)

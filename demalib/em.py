@@ -6,8 +6,7 @@ target word each source word could be, and the other way round. The M-step is a 
 while the map is kept orthogonal, where log|det W| = 0; :mod:`demalib.finish` may let go of that in
 the end. The variance is annealed from wide to narrow by one rule for all pairs: the effective
 number of candidates per word falls geometrically. Nothing is random. Pairs that are known, such as
-a user's dictionary, clamp the weights: their words leave the E-step, and each pair keeps a fixed
-weight in the M-step.
+a user's dictionary, keep a weight in every M-step, beside what the E-step says of their words.
 
 There are two pairings. ``sum`` adds the posteriors of both directions: that is EM of Eq. 10, and at
 one variance its likelihood never falls. ``agreement``, the default, multiplies them and takes a
@@ -117,7 +116,7 @@ def anneal(
         x: Source words by rank, unit vectors, ``(n, d)``.
         y: Target words by rank, unit vectors, ``(m, d)``.
         W: The start, ``(d, d)``; see :func:`start_map`.
-        known: Row numbers of known pairs, ``(K, 2)``. With no other words this is Procrustes.
+        known: Row numbers of known pairs, ``(K, 2)``.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
         partners: Words that look alike, for a prior that can read; see :mod:`demalib.spelling`.
@@ -140,7 +139,7 @@ def anneal(
     for phase, candidates in progress(rounds, desc="em", unit="round"):
         src, tgt = (side[: min(phase.words, most)] for side in (x, y))
         beta = phase.beta if pairing == "agreement" else None
-        seen = look(src, tgt, W, candidates, beta, known, certain, memory=memory, **options)
+        seen = look(src, tgt, W, candidates, beta, certain, memory=memory, **options)
         moved, W = W, orthogonal_factor(seen.cross)
         row = {
             "round": len(history) + 1,
@@ -190,7 +189,6 @@ def look(
     W: Tensor,
     candidates: float,
     beta: float | None,
-    known: Tensor,
     certain: Evidence,
     *,
     tau: float = 2.0,
@@ -206,8 +204,7 @@ def look(
         W: The map, ``(d, d)``.
         candidates: Effective candidates of a word; at most a fourth of all.
         beta: See :func:`demalib.matching.e_step`.
-        known: Row numbers of known pairs, whose words take no part, ``(K, 2)``.
-        certain: What :func:`known_evidence` made of them.
+        certain: What :func:`known_evidence` made of the known pairs.
         tau: Temperature of the rank prior.
         by_rank: Use the rank prior; otherwise no prior.
         partners: As for :func:`anneal`.
@@ -217,7 +214,7 @@ def look(
     sigma2 = choose_sigma2(src, tgt, W, candidates, tau, by_rank)
     src_mix, tgt_mix = (WordMixture(side, sigma2, tau=tau) for side in (src, tgt))
     words = partners and partners.of(slice(len(src)))
-    found = e_step(src_mix, tgt_mix, W, beta, by_rank, memory, known, partners=words)
+    found = e_step(src_mix, tgt_mix, W, beta, by_rank, memory, partners=words)
     return Seen(found, certain, (src, tgt), candidates, sigma2)
 
 

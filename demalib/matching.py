@@ -43,7 +43,6 @@ def e_step(
     beta: float | None = 1.0,
     by_rank: bool = True,
     memory: Tensor | None = None,
-    known: Tensor | None = None,
     of: tuple[Tensor, Tensor] | None = None,
     partners: Partners | None = None,
 ) -> Matched:
@@ -62,8 +61,6 @@ def e_step(
             scaling; 1 is their product; None is their sum.
         by_rank: Use the rank prior; otherwise no prior.
         memory: What :func:`table_memory` made, to be used again in every round.
-        known: Row numbers of pairs whose words take no part, since their partners are known,
-            ``(K, 2)``; their weights here are 0.
         of: Other vectors of the same words, ``(n, e)`` and ``(m, e)``, whose products are summed
             into ``cross`` instead.
         partners: The words that look like the source words, for a prior that can read
@@ -77,45 +74,19 @@ def e_step(
     """
     if (src.sigma2, src.tau) != (tgt.sigma2, tgt.tau):
         raise ValueError("e_step: both mixtures must have the same sigma2 and tau")
-    rows, columns = (_free_rows(side, known, k) for k, side in enumerate((src, tgt)))
-    x, y = src.centers[rows], tgt.centers[columns]
-    src_weight, tgt_weight = (side.centers.new_zeros(len(side)) for side in (src, tgt))
-    log_ranks = (src.log_ranks[rows], tgt.log_ranks[columns]) if by_rank else None
-    a, b = (x, y) if of is None else (of[0][rows], of[1][columns])
-    if not len(x) or not len(y):
-        return Matched(a.T @ a.new_zeros(len(a), b.shape[1]), src_weight, tgt_weight, 0.0)
-    partners = partners and _among(partners, rows, columns, len(tgt))
+    x, y = src.centers, tgt.centers
+    log_ranks = (src.log_ranks, tgt.log_ranks) if by_rank else None
+    a, b = (x, y) if of is None else of
+    partners = partners and Partners(partners.row, partners.value * LOG2E)
     table = _Table(_Logits(x, y, W, tgt.sigma2, log_ranks, partners), memory)
     found = a.new_zeros(len(a), b.shape[1])
-    row_sums, col_sums = x.new_zeros(len(x)), x.new_zeros(len(y))
+    src_weight, tgt_weight = x.new_zeros(len(x)), x.new_zeros(len(y))
     for i, j, g in table.weights(beta):
-        row_sums[i] += g.sum(1)
-        col_sums[j] += g.sum(0)
+        src_weight[i] += g.sum(1)
+        tgt_weight[j] += g.sum(0)
         found[i].addmm_(g, b[j])
-    src_weight[rows], tgt_weight[columns] = row_sums, col_sums
     means = (float(sums.mean()) / LOG2E for sums in (table.log_rows, table.log_cols))
     return Matched(a.T @ found, src_weight, tgt_weight, *means)
-
-
-def _free_rows(side: WordMixture, known: Tensor | None, column: int) -> slice | Tensor:
-    """All words of a mixture but those of known pairs."""
-    if known is None or not len(known):
-        return slice(None)
-    free = torch.ones(len(side), dtype=torch.bool, device=side.centers.device)
-    taken = known[:, column]
-    free[taken[taken < len(side)]] = False
-    return free.nonzero()[:, 0]
-
-
-def _among(
-    partners: Partners, rows: slice | Tensor, columns: slice | Tensor, words: int
-) -> Partners:
-    """Number the partners of some source words by their places among some target words."""
-    partners = partners.of(rows)
-    place = partners.row.new_full((words + 1,), -1)  # the last place is for words without partner
-    place[:words][columns] = torch.arange(len(place[:words][columns]), device=place.device)
-    row = torch.where((partners.row < 0) | (partners.row >= words), words, partners.row)
-    return Partners(place[row], partners.value * LOG2E)
 
 
 class _Table:

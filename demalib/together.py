@@ -88,11 +88,10 @@ def anneal_together(
     rounds = [(p, float(k)) for p in schedule for k in np.geomspace(p.first, p.last, p.rounds)]
     for phase, candidates in progress(rounds, desc="together", unit="round"):
         cross = {}
-        for (a, b), pairs in known.items():
+        for (a, b), sure in certain.items():
             src, tgt = (sides[k][: min(phase.words, most)] for k in (a, b))
             W = maps[a] @ maps[b].T
-            beta, sure = phase.beta, certain[a, b]
-            seen = look(src, tgt, W, candidates, beta, pairs, sure, memory=memory, **options)
+            seen = look(src, tgt, W, candidates, phase.beta, sure, memory=memory, **options)
             cross[a, b], evidence[a, b] = seen.cross, seen.evidence
         maps = rotate_together(cross, maps, hub)
     return maps, evidence

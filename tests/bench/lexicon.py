@@ -17,11 +17,12 @@ from demalib.pair import make_pair
 from demalib.runs import project_root
 from demalib.solvers import align, get_solver
 
-PAIRS, FOLDS = ("en-fr",), 5
+CASES = (("en-fr", 0), ("en-fr", 3000))  # pair, and most frequent words a side; 0 is all
+FOLDS = 5
 SOLVERS = ("em", "em+lexicon")
 
 
-def lexicon(pairs: tuple[str, ...] = PAIRS, max_vocab: int = 0) -> dict[str, Any]:
+def lexicon(cases: tuple[tuple[str, int], ...] = CASES) -> dict[str, Any]:
     """Align without a dictionary and with four fifths of it, and ask for the other fifth.
 
     Every fifth word by frequency of either side is held out with all its pairs, as the bundled
@@ -32,7 +33,7 @@ def lexicon(pairs: tuple[str, ...] = PAIRS, max_vocab: int = 0) -> dict[str, Any
         ``results/bench/lexicon.csv`` has the paired difference with its interval.
     """
     rows = []
-    for name in pairs:
+    for name, max_vocab in cases:
         config = preset(name, max_vocab=max_vocab)
         sides, gold = load_pair(config), load_gold(config)
         known = load_lexicon(*config.langs, "train", config.lexicons).pairs
@@ -57,11 +58,14 @@ def lexicon(pairs: tuple[str, ...] = PAIRS, max_vocab: int = 0) -> dict[str, Any
             figures = [*shares, gain["difference"], *gain["ci95"], without["copied"].mean()]
             columns = (*SOLVERS, "gain", "low", "high", "copy")
             percent = {c: round(100 * float(v), 2) for c, v in zip(columns, figures, strict=True)}
-            rows.append({"direction": direction, "queries": len(given)} | percent)
+            facts = {"direction": direction, "words": max_vocab or "all", "queries": len(given)}
+            rows.append(facts | percent)
             print(rows[-1], flush=True)
     table = pd.DataFrame(rows)
     write_text(project_root() / "results" / "bench" / "lexicon.csv", table.to_csv(index=False))
-    return {row["direction"]: [row[solver] for solver in SOLVERS] for row in rows}
+    return {
+        f"{row['direction']} {row['words']}": [row[solver] for solver in SOLVERS] for row in rows
+    }
 
 
 def hold_out(
