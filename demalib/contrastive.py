@@ -32,9 +32,10 @@ def contrastive_step(
         \right]
 
     by some steps of Adam over all maps: the responsibilities of Eq. 9 without its prior, as
-    an objective. Pairs are the known ones and the mutual best ones of the start under CSLS. Where
-    more than two languages are linked, the mean over all links is descended, in steps that grow
-    with the number of languages, since each map has more links to serve.
+    an objective. Pairs are the known ones and the mutual best ones of the start under CSLS. The
+    sums over k leave out the other translations of a word, so that none is pushed away for
+    another's sake. Where more than two languages are linked, the mean over all links is descended,
+    in steps that grow with the number of languages, since each map has more links to serve.
 
     Args:
         sides: Words of each language by rank, ``(N, d)``.
