@@ -17,10 +17,10 @@
 # %% [markdown]
 # # 11 · Every system, side by side
 #
-# **Claim.** Of the systems that need no dictionary, density matching by `em` finds the most
-# translations in every direction (between English and Chinese, which share no string, that is hardly any).
-# Which of the systems with a dictionary find more than `em` without one, and whether any finds more than
-# `em` with one, is counted below, query by query.
+# **Claim.** Of the systems that need no dictionary, density matching finds the most translations in every
+# direction: by `em`, or between English and Finnish by the paper's loop, `gradient`. (English and Chinese share no
+# string, and no system finds one word in a hundred there.) Which of the systems with a dictionary find more
+# than `em` without one, and whether any finds more than `em` with one, is counted below, query by query.
 #
 # Papers usually copy each other's numbers. Here all systems get the same vectors, the same hint where
 # they use the same kind, the same test words and the same evaluation. *Reads* `results/runs/` and the
@@ -224,11 +224,12 @@ plots.Picture(axes)
 
 # %%
 free = shown[(shown["hint"] != "train") & (shown["seeds"] > 0)]
-best = free.loc[free.groupby("direction")["p@1"].idxmax()].set_index("direction")["name"]
-print(best.to_string())
+best = free.loc[free.groupby("direction")["p@1"].idxmax()].set_index("direction")
+print(best[["name", "p@1"]].round(1).to_string())
 leaks = shown["test_pairs_in_hint"].dropna()
 print(f"test pairs in the hints of {len(leaks)} rows: {leaks.sum():.0f}")
-assert set(best.str.split(",").str[0]) == {"em"} or "em" not in set(free["name"])
+density = {"em", "em,hints=none", "gradient"}
+assert set(best.loc[best["p@1"] > 1, "name"]) <= density or "em" not in set(free["name"])
 
 # %% [markdown]
 # **Try next:** `systems = "em geomm rcsls c1"`; `pair = "en-ja"` with
