@@ -29,7 +29,7 @@ from demalib.shapes import climb
 ABLATIONS = ("density", "identical", "prior")
 LEXICON = 50  # a lexicon with at least this many query words is tested; a smaller one is not
 TENTH, FOURTH = 10, 4  # the test holds out every tenth query of the lexicon, or every fourth hint
-FEWEST = 10  # hints; from fewer EM starts as if there were none
+FEWEST = 10  # hints and known pairs; with fewer EM starts from the shapes of the spaces
 NOTHING = np.empty((0, 2), dtype=np.int64)  # no pair
 
 
@@ -148,7 +148,8 @@ def solve(
     steps = LAST if config.last == "auto" else (config.last,)
     if len(hints.rows) + len(known) < FEWEST:
         W = _start_without_hints(pair, config)
-        annealed = em.anneal(x, y, W, schedule=schedule, watch=watch, **options)
+        few = torch.from_numpy(known).to(x.device)
+        annealed = em.anneal(x, y, W, few, schedule=schedule, watch=watch, **options)
         return Solution(annealed, steps[0], "", {})
     held_out, out, soft, rest = _held_out(hints.rows, known)
     last, found = steps[0], {}

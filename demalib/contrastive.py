@@ -12,7 +12,8 @@ from demalib.procrustes import induce_dictionary
 
 POOL, PARTS = 12_000, 2  # words a pair must stand out from; every second one in turn
 TEMPERATURE = 0.06  # the variance of the mixtures whose posteriors rise
-STEPS, BATCH, RATE = 20, 512, 1e-3  # Adam's steps for two languages, pairs in each, its rate
+STEPS, RATE = 20, 1e-3  # Adam's, for two languages
+BATCH = 512  # pairs in a step; more where some would be in none
 FOUND = 10_000  # most frequent words whose mutual best pairs join the known ones
 KNOWN_WEIGHT = 4.0  # a known word counts as much as this many that EM is sure of
 
@@ -34,8 +35,9 @@ def contrastive_step(
     by some steps of Adam over all maps: the responsibilities of Eq. 9 without its prior, as
     an objective. Pairs are the known ones and the mutual best ones of the start under CSLS. The
     sums over k leave out the other translations of a word, so that none is pushed away for
-    another's sake. Where more than two languages are linked, the mean over all links is descended,
-    in steps that grow with the number of languages, since each map has more links to serve.
+    another's sake, and, in turn, every second frequent word. A step takes a stride of the pairs, so
+    that each pair is in one. Where more than two languages are linked, the mean over all links is
+    descended, and the number of steps grows with that of languages: each map has more links to serve.
 
     Args:
         sides: Words of each language by rank, ``(N, d)``.
@@ -60,7 +62,7 @@ def contrastive_step(
         ]
         losses = []
         for (a, b), (rows, weights) in pairs.items():
-            batches = -(-len(rows) // BATCH)
+            batches = min(STEPS, -(-len(rows) // BATCH))
             chosen = slice(step % batches, None, batches)
             (i, j), w = rows[chosen].T, weights[chosen]
             u, v = (normalize(sides[k][r] @ ends[k], dim=1) for k, r in ((a, i), (b, j)))
@@ -75,9 +77,15 @@ def contrastive_step(
 
 
 def _pairs(a: Tensor, b: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """Join known pairs and mutual best ones: row numbers, ``(K, 2)``, each pair once, and weights."""
+    """Join known pairs and the mutual best ones of two languages' words, ``(n, d)`` and ``(m, d)``.
+
+    Returns:
+        Row numbers, ``(K, 2)``, each pair once, and weights, ``(K,)``.
+    """
     found = induce_dictionary(a, b, "mutual", FOUND)
-    one, other = (pairs[:, 0] * len(b) + pairs[:, 1] for pairs in (found, known))
+    both = torch.cat([known, found])
+    width = 1 + int(both.max())  # known words may be rarer than all of b
+    one, other = (pairs[:, 0] * width + pairs[:, 1] for pairs in (found, known))
     pairs = torch.cat([known, found[~torch.isin(one, other)]])
     weights = a.new_ones(len(pairs))
     weights[: len(known)] = KNOWN_WEIGHT * share_weight(known)
@@ -110,6 +118,7 @@ def _right(words: Tensor, pairs: Tensor, part: int) -> tuple[Tensor, Tensor]:
     Returns:
         Which of the B words, and the place of its answer; POOL, past the end, if not in the part.
     """
+    pairs = pairs[torch.isin(pairs[:, 0], words)]  # of many pairs, those of a batch are few
     word, pair = (words[:, None] == pairs[:, 0]).nonzero().T
     rows = pairs[pair, 1]
     return word, torch.where((rows - part) % PARTS == 0, (rows - part) // PARTS, POOL)
@@ -118,7 +127,14 @@ def _right(words: Tensor, pairs: Tensor, part: int) -> tuple[Tensor, Tensor]:
 def _surprise(
     right: Tensor, points: Tensor, pool: Tensor, answers: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """Minus the log-posterior of a right word of each point, ``(B,)``, against all wrong ones."""
+    """Minus the log-posterior of a right word of each point, ``(B,)``, against all wrong ones.
+
+    Args:
+        right: The logit of that word, ``(B,)``.
+        points: Mapped words, unit vectors, ``(B, d)``.
+        pool: Words to stand out from, unit vectors, ``(M, d)``.
+        answers: What :func:`_right` found.
+    """
     logits = points @ pool.T / TEMPERATURE
     word, place = (side[answers[1] < len(pool)] for side in answers)
     correct = torch.zeros_like(logits, dtype=torch.bool)

@@ -44,7 +44,7 @@ from demalib.tiles import Partners, free_bytes, weigh_
 HALVINGS = 12  # of the interval of the variance on a log scale: to 0.2 %
 PROBES = 300  # words that stand for all when the variance is chosen
 RECORDED = 1000  # most frequent words whose dictionary gives the criterion of every round
-FIRST = ((100, 500.0), (1000, 100.0), (math.inf, 20.0))  # known pairs fewer than, candidates
+FIRST = ((100, 500.0), (1000, 100.0), (math.inf, 20.0))  # known words fewer than, candidates
 PAIRINGS = ("agreement", "sum")  # how the posteriors of both directions become one weight
 SHARE = 0.2  # evidence of all known pairs, relative to all others, at least
 
@@ -76,9 +76,9 @@ class Annealed(NamedTuple):
 
 
 def plan(known: int, schedule: Sequence[Phase] = SCHEDULE) -> tuple[Phase, ...]:
-    """Adapt the schedule to the number of known pairs: a good start need not be forgotten.
+    """Adapt the schedule to the number of known source words: a good start need not be forgotten.
 
-    The first candidates are 500 for fewer than 100 known pairs, 100 for fewer than 1,000, else 20;
+    The first candidates are 500 for fewer than 100 known words, 100 for fewer than 1,000, else 20;
     the number of rounds of the first phase falls with them, so that each round narrows as much.
     """
     first = schedule[0]

@@ -32,7 +32,7 @@ class Matched(NamedTuple):
     src_weight: Tensor  # (n,), sum_j g_ij
     tgt_weight: Tensor  # (m,), sum_i g_ij
     log_prob: float  # mean log-density of x_i W up to a constant, for an orthogonal W
-    log_prob_back: float = 0.0  # the same of y_j W^T
+    log_prob_back: float  # the same of y_j W^T
 
 
 @torch.no_grad()
@@ -70,7 +70,9 @@ def e_step(
         Both posteriors come from one table of logits :math:`l_{ij}`:
         :math:`\log g_{ij} = \beta\,(2 l_{ij} - \log\sum_j e^{l_{ij}} - \log\sum_i e^{l_{ij}})`.
         It is computed tile by tile and kept in half precision, relative to the best logit in its
-        row of the tile, so that the two matrix products are nearly all of the time.
+        row of the tile, so that the two matrix products are nearly all of the time. A pair more than
+        60 bits below that best one weighs nothing; in the sum of posteriors (``beta=None``) an
+        outlier that is no row's candidate then has less than its share of one.
     """
     if (src.sigma2, src.tau) != (tgt.sigma2, tgt.tau):
         raise ValueError("e_step: both mixtures must have the same sigma2 and tau")

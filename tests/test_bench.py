@@ -157,6 +157,18 @@ def test_what_the_book_says_of_the_learning_curve():
     }
 
 
+def test_what_the_book_says_of_held_out_words():
+    """A dictionary adds to what `em` finds, or at least takes nothing from it."""
+    table = pd.read_csv(project_root() / "results" / "bench" / "lexicon.csv")
+    assert (table["gain"] > 0).all() and list(table["low"] > 0) == [True, False, False, False]
+    book = (project_root() / "notebooks" / "book" / "results.md").read_text(encoding="utf-8")
+    gains = [f"{gain + 1e-6:.1f}" for gain in table["gain"]]  # 0.35 is 0.4, whatever its bits
+    said = (
+        f"{gains[0]} points to French and {gains[1]} back, {gains[2]} and {gains[3]} with the 3,000"
+    )
+    assert said in " ".join(book.split()), said
+
+
 def readme() -> str:
     return " ".join((project_root() / "README.md").read_text(encoding="utf-8").split())
 

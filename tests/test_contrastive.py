@@ -49,6 +49,56 @@ def test_a_pair_that_is_known_and_found_counts_once_and_other_found_ones_stay(ge
     assert rows[2:].tolist() == [[i, i] for i in range(1, 40)] and (weights[2:] == 1).all()
 
 
+def test_a_known_pair_of_rare_words_is_no_found_pair(gen, monkeypatch):
+    """Found pairs are of frequent words; known ones may be of any."""
+    monkeypatch.setattr(contrastive, "FOUND", 20)
+    x = normalize(torch.randn(20, 8, generator=gen))
+    rows, _ = contrastive._pairs(x, x, torch.tensor([[5, 26]]))  # 5 * 20 + 26 is 6 * 20 + 6
+    assert rows[1:].tolist() == [[i, i] for i in range(20)]
+
+
+def test_the_first_step_follows_the_gradient_of_the_formula(gen, monkeypatch):
+    """Adam's first step is the sign of the gradient, here of the plain formula, word by word."""
+    monkeypatch.setattr(contrastive, "STEPS", 1)
+    monkeypatch.setattr(contrastive, "PARTS", 1)
+    x, y = (normalize(torch.randn(n, 6, generator=gen).double()) for n in (30, 40))
+    known = torch.tensor([[i, (7 * i + 3) % 40] for i in range(30)] + [[2, 0], [9, 0], [9, 5]])
+    start = [torch.eye(6, dtype=torch.float64)] * 2
+    rows, weights = contrastive._pairs(x, y, known)
+    P_x, P_y = (P.clone().requires_grad_() for P in start)
+    logits = normalize(x @ P_x) @ normalize(y @ P_y).T / contrastive.TEMPERATURE
+    loss, right = 0.0, {tuple(pair) for pair in rows.tolist()}
+    for (i, j), w in zip(rows.tolist(), weights.tolist(), strict=True):
+        for line, k, one in (
+            (logits[i], j, lambda n, i=i: (i, n)),
+            (logits[:, j], i, lambda n, j=j: (n, j)),
+        ):
+            against = [n for n in range(len(line)) if n == k or one(n) not in right]
+            loss = loss - w * (line[k] - line[against].logsumexp(0))
+    loss.backward()
+    ends = contrastive_step([x, y], start, {(0, 1): known})
+    for end, P in zip(ends, (P_x, P_y), strict=True):
+        moved = end - start[0]  # unit vectors: the scale of the start is 1
+        torch.testing.assert_close(moved, -contrastive.RATE * P.grad.sign(), atol=1e-6, rtol=0)
+
+
+def test_every_pair_of_a_large_dictionary_is_in_a_step(gen, monkeypatch):
+    """And in every step all right answers are known, those of other steps too."""
+    seen, plain = set(), contrastive._right
+
+    def watched(words, pairs, part):
+        seen.update(words.tolist())
+        assert len(pairs) == 200
+        return plain(words, pairs, part)
+
+    monkeypatch.setattr(contrastive, "BATCH", 4)
+    monkeypatch.setattr(contrastive, "_right", watched)
+    x = normalize(torch.randn(200, 20, generator=gen))
+    known = torch.stack([torch.arange(200)] * 2, 1)  # 50 batches of four, and 20 steps
+    contrastive_step([x, x], [torch.eye(20)] * 2, {(0, 1): known})
+    assert seen == set(range(200))
+
+
 def test_a_known_word_counts_once_however_many_translations_it_has():
     pairs = torch.tensor([[0, 5], [0, 6], [0, 7], [1, 8], [2, 9], [3, 9], [4, 0], [4, 9]])
     want = [1 / 3, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1 / 2, 1 / 3]

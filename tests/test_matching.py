@@ -54,8 +54,8 @@ def test_the_e_step_is_its_definition_where_words_differ_by_many_bits(small, mon
     torch.testing.assert_close(found.tgt_weight, g.sum(dim=0), rtol=1e-5, atol=1e-7)
 
 
-def test_its_posteriors_are_those_of_the_mixture(small):
-    """With one target word certain for each source word, the weighted mean is the posterior's."""
+def test_the_plain_posteriors_of_these_tests_are_those_of_the_mixture(small):
+    """So what the E-step is compared with above is Eq. 9 as the mixture computes it."""
     src, tgt, W = small
     forward, _ = posteriors(*small, True)
     ranks = torch.arange(1, len(src) + 1)

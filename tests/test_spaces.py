@@ -154,6 +154,6 @@ def test_settings_of_a_space_are_checked_before_the_work(languages):
 
 def test_a_pair_of_a_space_is_not_judged_by_words_of_its_lexicon(languages):
     known = {("aa", "cc"): Lexicon([(f"w{i}", f"w{i}") for i in range(60, 90)])}
-    free, clamped = align_many(languages, hub="bb"), align_many(languages, hub="bb", lexicons=known)
-    asked = [space.info["pairs"]["aa-cc"]["verdict"]["queries"] for space in (free, clamped)]
+    free, given = align_many(languages, hub="bb"), align_many(languages, hub="bb", lexicons=known)
+    asked = [space.info["pairs"]["aa-cc"]["verdict"]["queries"] for space in (free, given)]
     assert 0 < asked[1] < asked[0]
