@@ -29,7 +29,7 @@ from demalib.shapes import climb
 ABLATIONS = ("density", "identical", "prior")
 LEXICON = 50  # a lexicon with at least this many query words is tested; a smaller one is not
 TENTH, FOURTH = 10, 4  # the test holds out every tenth query of the lexicon, or every fourth hint
-FEWEST = 10  # hints and known pairs; with fewer EM starts from the shapes of the spaces
+FEWEST = 10  # words with a hint or a known pair; with fewer EM starts from the shapes of the spaces
 NOTHING = np.empty((0, 2), dtype=np.int64)  # no pair
 
 
@@ -146,7 +146,7 @@ def solve(
         return narrow._replace(history=pd.concat([wide.history, rest], ignore_index=True))
 
     steps = LAST if config.last == "auto" else (config.last,)
-    if len(hints.rows) + len(known) < FEWEST:
+    if len(np.unique(np.concatenate([hints.rows, known])[:, 0])) < FEWEST:
         W = _start_without_hints(pair, config)
         few = torch.from_numpy(known).to(x.device)
         annealed = em.anneal(x, y, W, few, schedule=schedule, watch=watch, **options)

@@ -13,7 +13,7 @@ from demalib.procrustes import induce_dictionary
 POOL, PARTS = 12_000, 2  # words a pair must stand out from; every second one in turn
 TEMPERATURE = 0.06  # the variance of the mixtures whose posteriors rise
 STEPS, RATE = 20, 1e-3  # Adam's, for two languages
-BATCH = 512  # pairs in a step; more where some would be in none
+BATCH, MOST = 512, 4096  # pairs in a step: more than the first where some would be in none
 FOUND = 10_000  # most frequent words whose mutual best pairs join the known ones
 KNOWN_WEIGHT = 4.0  # a known word counts as much as this many that EM is sure of
 
@@ -35,8 +35,9 @@ def contrastive_step(
     by some steps of Adam over all maps: the responsibilities of Eq. 9 without its prior, as
     an objective. Pairs are the known ones and the mutual best ones of the start under CSLS. The
     sums over k leave out the other translations of a word, so that none is pushed away for
-    another's sake, and, in turn, every second frequent word. A step takes a stride of the pairs, so
-    that each pair is in one. Where more than two languages are linked, the mean over all links is
+    another's sake. A step takes a stride of the pairs, so that each pair is in one, and every second
+    frequent word, those of even and of odd rank in turn. A pair may so meet only half of these words;
+    meeting all of them changed P@1 on train words by -0.3 to +0.1 points. Where more than two languages are linked, the mean over all links is
     descended, and the number of steps grows with that of languages: each map has more links to serve.
 
     Args:
@@ -55,15 +56,18 @@ def contrastive_step(
     scales = [(side[:POOL] @ P).norm(dim=1).mean() for side, P in zip(sides, maps, strict=True)]
     ends = [(P / scale).requires_grad_() for P, scale in zip(maps, scales, strict=True)]
     optimizer = torch.optim.Adam(ends, lr=RATE)
-    for step in range(STEPS * len(sides) // 2 if pairs else 0):
+    batches = {
+        link: max(min(STEPS, -(-len(rows) // BATCH)), -(-len(rows) // MOST))
+        for link, (rows, _) in pairs.items()
+    }
+    for step in range(max(STEPS * len(sides) // 2, *batches.values()) if pairs else 0):
         part = step % PARTS
         pools = [
             normalize(side[part:POOL:PARTS] @ P, dim=1) for side, P in zip(sides, ends, strict=True)
         ]
         losses = []
         for (a, b), (rows, weights) in pairs.items():
-            batches = min(STEPS, -(-len(rows) // BATCH))
-            chosen = slice(step % batches, None, batches)
+            chosen = slice(step % batches[a, b], None, batches[a, b])
             (i, j), w = rows[chosen].T, weights[chosen]
             u, v = (normalize(sides[k][r] @ ends[k], dim=1) for k, r in ((a, i), (b, j)))
             right = (u * v).sum(1) / TEMPERATURE

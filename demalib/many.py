@@ -70,10 +70,8 @@ class Space:
         pair = make_pair(self.sides[a], self.sides[b], normalisation=())
         P, Q = self.maps[a], self.maps[b]
         mapping = Mapping.of(P, Q, pair, self.config, P_y=Q, P_x=P)
-        name = "-".join(self.langs[k] for k in sorted((a, b)))
-        back = "-".join(reversed(name.split("-")))
         known = self.info.get("pairs", {})
-        mapping.info.update(known.get(name) or known.get(back) or {})
+        mapping.info.update(known.get(f"{src}-{tgt}") or known.get(f"{tgt}-{src}") or {})
         return mapping, pair
 
 
@@ -97,8 +95,8 @@ def align_many(
         The space, in the frame of the hub; the order of the languages changes nothing.
 
     Raises:
-        DataError: There are fewer than two languages, or two of the same name; the hub is none of
-            them; or the last step is one for two languages only.
+        DataError: There are fewer than two languages, or two of the same name; the hub, or a
+            language of a lexicon, is none of them; or a setting is for two languages only.
     """
     given = [side.lang for side in sides]
     if len(sides) < 2 or len(set(given)) < len(given):
@@ -108,10 +106,13 @@ def align_many(
     if hub and hub not in given:
         raise DataError(f"the hub {hub!r} is none of the languages; use one of {', '.join(given)}")
     config = config or Config("-".join(given[:2]), vectors="files")
-    if config.last not in ("auto", *LAST):
-        raise DataError(
-            f"last step {config.last!r} is for two languages; use auto, {', '.join(LAST)}"
-        )
+    _refuse_settings(config)
+    for some in (lexicons or {}, exclude or {}):
+        for pair in some:
+            if len(set(pair) & set(given)) < 2:
+                raise DataError(
+                    f"a lexicon is for {' and '.join(pair)}; two of {', '.join(given)} are wanted"
+                )
     sides = sorted(sides, key=lambda side: side.lang)  # so that their order changes nothing
     langs = [side.lang for side in sides]
     dim = max(side.dim for side in sides)
@@ -126,6 +127,21 @@ def align_many(
     order = [langs.index(lang) for lang in given]
     maps = [maps[k].cpu() for k in order]
     return Space(tuple(sides[k] for k in order), tuple(maps), config, info)
+
+
+def _refuse_settings(config: Config) -> None:
+    """Refuse what only two languages can have, rather than ignore it."""
+    if config.last not in ("auto", *LAST):
+        raise DataError(
+            f"last step {config.last!r} is for two languages; use auto, {', '.join(LAST)}"
+        )
+    for name, allowed in (
+        ("ablate", ("", "prior")),
+        ("pairing", ("agreement",)),
+        ("reads", (False,)),
+    ):
+        if (value := getattr(config, name)) not in allowed:
+            raise DataError(f"{name}={value!r} is for two languages; leave it out")
 
 
 def fit_many(
@@ -164,6 +180,8 @@ def fit_many(
         trials[a, b] = aligner.solve(pair, config, em.SCHEDULE[:1])
         W = trials[a, b].annealed.W
         maps[b if a == hub else a] = W.T if a == hub else W
+    used = {link: some.cpu().numpy() for link, some in known.items()}
+    used |= {link: np.concatenate([hints[link].rows, used[link]]) for link in trials}
     by_rank = config.ablate != "prior"
     maps, evidence = anneal_together(vectors, maps, known, hub, tau=config.tau, by_rank=by_rank)
     maps = finish_many(config.last, vectors, maps, evidence, known, hub)
@@ -171,6 +189,7 @@ def fit_many(
         ends = Finished(maps[a], maps[b], maps[b], maps[a])
         rows = hints[a, b].rows
         rows = rows[trial.apart(rows, known[a, b].cpu().numpy())]
+        rows = rows[~_taught(rows, (a, b), used)]
         verdict = _judge(pair, ends, rows, trials.get((a, b)))
         facts[a, b]["verdict"] = verdict.to_dict()
     return maps, {"hub": hub, "pairs": facts}
@@ -201,9 +220,8 @@ def _judge(
 ) -> trial.Verdict:
     """Give the verdict on a pair.
 
-    A pair with the hub is judged by the hints that its trial held out. Hints between two other
-    languages (``rows``, without words of a lexicon) were used nowhere, so the final maps are
-    judged by them.
+    A pair with the hub is judged by the hints that its trial held out. Of the hints between two
+    other languages, ``rows`` are those that taught nothing, so the final maps are judged by them.
     """
     kind, found = "words of like spelling", np.empty(0)
     if tried is not None:
@@ -211,6 +229,30 @@ def _judge(
     elif len(rows := rows[trial.hold_out(rows, 1)]):
         found = trial.positions(ends, pair.x, pair.y, rows)
     return trial.give_verdict(ends, pair.x, pair.y, kind, found)
+
+
+def _taught(rows: np.ndarray, link: Link, used: dict[Link, np.ndarray]) -> np.ndarray:
+    """Say which pairs of two languages' words the maps were taught by way of a third language.
+
+    Args:
+        rows: Row numbers of pairs, ``(K, 2)``.
+        link: The two languages.
+        used: Row numbers of the pairs that said where to start or were believed, by link.
+
+    Returns:
+        Whether both words have a partner in common, ``(K,)`` bool.
+    """
+    taught = np.zeros(len(rows), bool)
+    for third in {k for other in used for k in other} - set(link):
+        partners: list[dict[int, set[int]]] = [{}, {}]
+        for mine, found in zip(link, partners, strict=True):
+            pairs = used[mine, third] if mine < third else used[third, mine][:, ::-1]
+            for word, partner in pairs.tolist():
+                found.setdefault(word, set()).add(partner)
+        one, other = partners
+        shared = [bool(one.get(i, set()) & other.get(j, set())) for i, j in rows.tolist()]
+        taught |= np.array(shared, bool)
+    return taught
 
 
 def _vectors(pairs: dict[Link, Pair], language: int) -> Tensor:
@@ -221,8 +263,10 @@ def _vectors(pairs: dict[Link, Pair], language: int) -> Tensor:
 
 
 def _of_pair(lexicons: dict[tuple[str, str], Lexicon] | None, src: str, tgt: str) -> Lexicon | None:
-    """Find the lexicon of a pair of languages, in either direction."""
+    """Join the lexicons of a pair of languages, given in one direction or in both."""
     given = lexicons or {}
-    if (src, tgt) in given or (tgt, src) not in given:
-        return given.get((src, tgt))
-    return given[tgt, src].reverse()
+    both = [given[src, tgt]] if (src, tgt) in given else []
+    both += [given[tgt, src].reverse()] if (tgt, src) in given else []
+    if len(both) < 2:
+        return both[0] if both else None
+    return Lexicon(list(dict.fromkeys(both[0].pairs + both[1].pairs)), both[0].name)

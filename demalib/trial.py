@@ -23,7 +23,7 @@ from demalib.retrieval import Metric, Retriever
 QUICK = (Phase(4_000, 500.0, 3.0, 0.5, 10), Phase(10_000, 2.0, 2.0, 1.0, 1))  # on fewer words
 WORDS = 10_000  # most frequent words per side that a held-out word is searched among
 MOST = 500  # source words held out, at most
-FEWEST = 8  # queries; with fewer nothing is said
+FEWEST = 8  # queries; with fewer nothing is said or chosen
 SHAPE_WORDS = 3000  # most frequent words whose dictionary gives the criterion
 DEPTH = 10
 WORKS, FAILS = 0.15, 0.03  # P@10 of held-out hints: yes from the first, no below the second
@@ -187,9 +187,11 @@ def choose_last(found: dict[str, np.ndarray]) -> str:
 
     Returns:
         Of the steps that beat the usual one by more than two standard errors of the paired
-        difference the best, or the usual one.
+        difference the best, or the usual one; of few words nothing can be said.
     """
     usual, *others = found
+    if len(found[usual]) < FEWEST:
+        return usual
     best, most = usual, 0.0
     for name in others:
         gain = (found[name] <= 1).astype(float) - (found[usual] <= 1)

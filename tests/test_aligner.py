@@ -68,6 +68,17 @@ def test_even_a_few_known_pairs_are_evidence(rng, monkeypatch):
     assert [len(known) for known in given] == [5]
 
 
+def test_many_translations_of_one_word_are_no_start(rng, monkeypatch):
+    src, tgt, _ = planted(rng, n=400, d=10, noise=0.1, shared=0)
+    shapes, plain = [], aligner.climb
+    monkeypatch.setattr(aligner, "climb", lambda *args: shapes.append(1) or plain(*args))
+    one_word = Lexicon([(src.words[3], tgt.words[j]) for j in range(12)], "made")
+    align(make_pair(src, tgt, one_word), Config(hints="none"))
+    assert len(shapes) == 1
+    align(make_pair(src, tgt, lexicon((src, tgt), 12)), Config(hints="none"))
+    assert len(shapes) == 1
+
+
 def test_everything_known_is_nearly_procrustes(rng):
     src, tgt, _ = planted(rng, n=400, d=10, noise=0.3, shared=0)
     pair = make_pair(src, tgt, lexicon((src, tgt), 400))

@@ -99,6 +99,23 @@ def test_every_pair_of_a_large_dictionary_is_in_a_step(gen, monkeypatch):
     assert seen == set(range(200))
 
 
+def test_a_step_has_a_bound_and_more_steps_are_taken_instead(gen, monkeypatch):
+    sizes, seen, plain = [], set(), contrastive._right
+
+    def watched(words, pairs, part):
+        sizes.append(len(words))
+        seen.update(words.tolist())
+        return plain(words, pairs, part)
+
+    monkeypatch.setattr(contrastive, "BATCH", 2)
+    monkeypatch.setattr(contrastive, "MOST", 5)
+    monkeypatch.setattr(contrastive, "_right", watched)
+    x = normalize(torch.randn(200, 20, generator=gen))
+    known = torch.stack([torch.arange(200)] * 2, 1)  # at most five of 200 in a step: 40 steps
+    contrastive_step([x, x], [torch.eye(20)] * 2, {(0, 1): known})
+    assert seen == set(range(200)) and max(sizes) == 5 and len(sizes) == 2 * 40
+
+
 def test_a_known_word_counts_once_however_many_translations_it_has():
     pairs = torch.tensor([[0, 5], [0, 6], [0, 7], [1, 8], [2, 9], [3, 9], [4, 0], [4, 9]])
     want = [1 / 3, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1 / 2, 1 / 3]

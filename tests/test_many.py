@@ -8,6 +8,7 @@ from demalib.config import Config
 from demalib.embedding import Embedding
 from demalib.errors import DataError
 from demalib.hints import Lexicon
+from demalib.many import _taught
 from demalib.pair import make_pair, retrievers
 from demalib.solvers import align
 
@@ -64,7 +65,68 @@ def test_a_dictionary_of_one_pair_is_used(languages):
     assert space.info["pairs"]["bb-cc"]["hints"]["lexicon"] == 60
 
 
+def test_a_pair_is_not_judged_by_words_that_the_hub_has_taught(rng):
+    """Words of one spelling in all languages: bb and cc meet in aa, even where all is noise."""
+    noise = [
+        Embedding(
+            [f"w{i}" for i in range(600)],
+            rng.standard_normal((600, 100)).astype(np.float32),
+            lang,
+        )
+        for lang in ("aa", "bb", "cc")
+    ]
+    pairs = [(f"w{i}", f"w{i}") for i in range(600)]
+    taught = {("aa", other): Lexicon(pairs, "given") for other in ("bb", "cc")}
+    verdict = align_many(noise, hub="aa", lexicons=taught).info["pairs"]["bb-cc"]["verdict"]
+    assert verdict["answer"] == "doubtful" and not verdict["queries"]
+
+
+def test_words_count_as_taught_if_they_share_a_partner_in_a_third_language():
+    used = {
+        (0, 1): np.array([[7, 0], [8, 1], [9, 2]]),  # hub and first
+        (0, 2): np.array([[7, 5], [8, 6]]),
+        (1, 2): np.empty((0, 2), int),
+        (0, 3): np.array([[9, 3]]),
+        (1, 3): np.empty((0, 2), int),
+        (2, 3): np.array([[4, 3]]),  # a lexicon of two that are not the hub
+    }
+    rows = np.array([[0, 5], [0, 6], [1, 6], [2, 5], [2, 4]])
+    assert _taught(rows, (1, 2), used).tolist() == [True, False, True, False, False]
+    assert _taught(np.array([[2, 3], [2, 4]]), (1, 3), used).tolist() == [True, False]
+    assert _taught(rows[:0], (1, 2), used).tolist() == []
+
+
+def test_lexicons_of_both_directions_are_joined(languages):
+    one, other = (Lexicon([(f"{a}{i}", f"{b}{i}") for i in some], "given")
+                  for a, b, some in (("bb", "cc", range(200, 230)), ("cc", "bb", range(220, 260))))  # fmt: skip
+    space = align_many(languages, lexicons={("bb", "cc"): one, ("cc", "bb"): other})
+    assert space.info["pairs"]["bb-cc"]["hints"]["lexicon"] == 60
+
+
+def test_facts_of_a_pair_are_found_whatever_the_names(languages):
+    names = ("zh-yue", "en", "fr")
+    space = align_many(
+        [Embedding(s.words, s.vectors, n) for s, n in zip(languages, names, strict=True)]
+    )
+    for src, tgt in (("zh-yue", "en"), ("en", "zh-yue"), ("fr", "zh-yue")):
+        assert "verdict" in space.between(src, tgt)[0].info
+
+
+@pytest.mark.parametrize(
+    "settings", [{"ablate": "density"}, {"pairing": "sum"}, {"reads": True}, {"last": "free"}]
+)
+def test_settings_for_two_languages_are_refused(languages, settings):
+    with pytest.raises(DataError, match="for two languages"):
+        align_many(languages, Config("aa-bb", vectors="files", **settings))
+
+
 def test_errors_say_what_to_do(languages):
+    for given in (
+        {"lexicons": {("aa", "dd"): Lexicon([])}},
+        {"exclude": {("a", "b"): Lexicon([])}},
+    ):
+        with pytest.raises(DataError, match="two of aa, bb, cc are wanted"):
+            align_many(languages, **given)
     with pytest.raises(DataError, match="two languages or more"):
         align_many(languages[:1])
     with pytest.raises(DataError, match="name of its own"):

@@ -48,6 +48,8 @@ def test_the_usual_step_stands_unless_another_is_clearly_better():
     assert choose_last({"usual": usual, "luckier": luckier, "worse": worse}) == "usual"
     assert choose_last({"usual": usual, "luckier": luckier, "better": better}) == "better"
     assert choose_last({"usual": usual}) == "usual"
+    few = {"usual": np.array([2] * 7), "lucky": np.array([1] * 7)}
+    assert choose_last(few) == "usual"  # seven words show nothing
 
 
 def test_the_interval_is_wilsons():

@@ -164,6 +164,8 @@ def contrast(side: Pair, pairs: Tensor, maps: Maps, size: Size) -> Maps:
     """Take full-batch gradient steps on both maps; lengths of mapped words count as constants."""
     x, y = side.x[: size.pool], side.y[: size.pool]
     pairs = pairs[(pairs[:, 0] < len(x)) & (pairs[:, 1] < len(y))]
+    if not len(pairs):  # the lexicon has rarer words only
+        return maps
     A, B = maps
     k = min(size.negatives, len(x) // 2, len(y) // 2)  # no word has that many translations
     gold = [same_query(some) if size.mask else None for some in (pairs, pairs.flip(1))]

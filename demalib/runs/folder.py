@@ -142,7 +142,10 @@ def known_map(config: Config) -> Known | None:
     A system without hints learns the same map whatever words it is judged by, so it is solved once,
     as long as the code is that of one commit.
     """
-    unhinted = get_solver(config.solver).hint == "none" or config.hints == "none"
+    unhinted = get_solver(config.solver).hint == "none" or (config.solver, config.hints) == (
+        "em",
+        "none",
+    )
     for source in ("bundled", "muse") if unhinted else ():
         folder = run_dir(other := config.replace(lexicons=source))
         if other == config or not (folder / "metrics.json").is_file():

@@ -21,6 +21,15 @@ def test_no_step_is_vecmap(rng, monkeypatch):
     torch.testing.assert_close(ours.P_x, theirs.P_x)
 
 
+def test_a_lexicon_of_rare_words_alone_is_vecmap(rng, monkeypatch):
+    src, tgt, _ = planted(rng, noise=0.3)
+    pair = make_pair(src, tgt, lexicon(200, 300))
+    monkeypatch.setattr(
+        c1, "SIZES", c1.SIZES._replace(laptop=c1.LAPTOP._replace(pool=100, rounds=1))
+    )
+    torch.testing.assert_close(c1.fit(pair, Config()).W_xy, vecmap.fit(pair, Config()).W_xy)
+
+
 def written_loss(u, v, pairs, near_y, near_x):
     loss = 0
     for (i, j), ys, xs in zip(pairs, near_y, near_x, strict=True):

@@ -151,6 +151,8 @@ def test_the_project_is_found_from_below_and_nowhere_else(tmp_path, monkeypatch)
         ({"solver": "sl-unsup"}, True),
         ({"solver": "em", "hints": "none"}, True),
         ({"solver": "em"}, False),
+        ({"solver": "em+lexicon", "hints": "none"}, False),
+        ({"solver": "identical", "hints": "none"}, False),
         ({"solver": "sl-unsup", "commit": "of another day"}, False),
         ({"solver": "sl-unsup", "seed": 1}, False),
     ],
