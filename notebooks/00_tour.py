@@ -133,8 +133,8 @@ wrong[["query", "answer", "gold"]]
 # |---|---|
 # | See it | [01](01_density.ipynb) density matching in two dimensions, where it can be seen |
 # | Understand it | [02](02_train.ipynb) the paper's loop on real words · [03](03_em.ipynb) EM, watched |
-# | Use it | [04](04_own.ipynb) your own vectors · [05](05_many.ipynb) many languages · [06](06_explorer.ipynb) any word |
-# | Judge it | [08](08_retrieval.ipynb) hubs · [09](09_refine.ipynb) refinement · [10](10_ablations.ipynb) ablations · [11](11_rivals.ipynb) rivals |
+# | Use it | [04](04_own.ipynb) your own vectors · [05](05_many.ipynb) many languages · [06](06_explorer.ipynb) any word · [07](07_models.ipynb) models |
+# | Judge it | [08](08_retrieval.ipynb) hubs · [09](09_refine.ipynb) refinement · [10](10_ablations.ipynb) ablations · [11](11_rivals.ipynb) rivals · [12](12_unhinted.ipynb) without hints |
 # | Appendix | [13](13_similarity.ipynb) similarity · [14](14_fidelity.ipynb) fidelity · [15](15_tables.ipynb) tables |
 #
 # One hour, an afternoon or a week: [the course](index.md).

@@ -17,8 +17,8 @@
 # %% [markdown]
 # # 03 · EM, watched
 #
-# **Claim.** Round by round, a word's responsibilities sharpen from hundreds of candidates to one, its
-# translation. If EM asks both languages and believes a pair only where they agree, the worst hub loses nine
+# **Claim.** Round by round, a word's responsibilities sharpen from hundreds of candidates to one or two,
+# usually its translation. If EM asks both languages and believes a pair only where they agree, the worst hub loses nine
 # tenths of its weight, and precision is two points higher than if it asks only one language.
 #
 # *Reads* the vectors of a pair · *writes* nothing · *takes* about 20 seconds on two cores.

@@ -119,8 +119,8 @@ if (pair, max_vocab, known) == ("en-fr", 3000, 50):
     assert (table["P@1"] > 65).all() and table["low"].max() < table["high"].min()
 
 # %% [markdown]
-# English and French are close; few pairs of languages can be aligned from nothing. Japanese and Russian
-# cannot: there you need the spelling or a few pairs (12 shows how far you get).
+# English and French are close. English and Japanese, or English and Russian, cannot be aligned from nothing:
+# there you need the spelling or a few pairs (12 shows how far you get).
 #
 # ## Use it, keep it, take it elsewhere
 

@@ -17,8 +17,8 @@
 # %% [markdown]
 # # 05 · Many languages in one space
 #
-# **Claim.** Japanese and Russian share too little to be aligned on their own: hardly one word in a hundred
-# is translated correctly. With English in the same space, it is one word in five from Japanese, and one in
+# **Claim.** Among their 4,000 most frequent words, Japanese and Russian share too little to be aligned on
+# their own: hardly one in a hundred is translated correctly. With English in the same space, it is one word in five from Japanese, and one in
 # three from Russian, although no solver here has ever seen a dictionary.
 #
 # *Reads* vectors of three languages · *writes* nothing · *takes* about 40 seconds on two cores.

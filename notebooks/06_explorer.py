@@ -119,7 +119,7 @@ if (pair, solver, max_vocab) == ("en-fr", "em", 3000):
 
 # %% [markdown]
 # **See:** most of the rise happens in the first rounds, while each word still has hundreds of
-# candidates (see 02); the later rounds sort out details.
+# candidates (see 03); the later rounds sort out details.
 #
 # ## Hubs
 #

@@ -54,7 +54,7 @@ words, gold = demalib.load_pair(config), demalib.load_gold(config)
 mapping = demalib.align(words, config)
 
 # %% [markdown]
-# ## Four ways to choose a translation
+# ## Five ways to choose a translation
 #
 # The map is done. What remains is to choose, for a mapped word $x'$, one of the target words $y$.
 #
@@ -66,6 +66,7 @@ mapping = demalib.align(words, config)
 # - **CSLS-D** (Section 4.1) is CSLS with log-densities in place of cosines. For unit vectors it is
 #   $\mathrm{CSLS} / \sigma^2 - (2 / \tau) |\log i - \log j|$: CSLS with a penalty on words
 #   whose frequency ranks $i$ and $j$ differ.
+# - **CSLS-S** is CSLS with a bonus for words that look alike; its size is found without gold data.
 
 # %%
 judged = evaluate(mapping, words, gold, config, METRICS)

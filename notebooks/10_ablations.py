@@ -18,7 +18,7 @@
 # # 10 · What each part of the objective contributes
 #
 # **Claim.** Without the identical words the gradient loop finds nothing; without the density it
-# learns only what they say, or less. The rank prior helps an annealed loop. The cycle loss does not help in
+# finds far fewer translations. The rank prior helps an annealed loop. The cycle loss does not help in
 # so short a run.
 #
 # This is Table 4 of the paper, on real vectors. The loop is annealed: its components begin wide, which
@@ -84,8 +84,8 @@ axes = plots.ablations(table)
 # **See:** dots are ours, with the interval of the ablated P@1 over queries; diamonds are the paper's;
 # further right is worse. Without the identical words nothing is found, in the paper or here. Without the
 # density both lose much. The cycle loss does not help in so short a run: en → fr is better without it, beyond
-# its interval. The rank prior matters here, but hardly in the paper: while the components are wide, the weights of the words matter a
-# lot, and the naive weights pull every word towards the most frequent ones.
+# its interval. The rank prior matters here, but hardly in the paper. A possible reason, not tested: while the
+# components are wide, naive weights pull every word towards the most frequent ones.
 
 # %%
 lost = table[table["direction"] == "en-fr"].set_index("ablate")["lost"]

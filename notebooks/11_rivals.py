@@ -17,9 +17,9 @@
 # %% [markdown]
 # # 11 · Every system, side by side
 #
-# **Claim.** Of the systems that need no dictionary, density matching finds the most translations in every
-# direction: by `em`, or between English and Finnish by the paper's loop, `gradient`. (English and Chinese share no
-# string, and no system finds one word in a hundred there.) Which of the systems with a dictionary find more
+# **Claim.** Of the systems that need no dictionary, `em` finds the most of the bundled test words in every
+# direction but two: between English and Finnish the paper's loop, `gradient`, is level with it. (English and
+# Chinese share no string, and no system finds one word in a hundred there.) Which of the systems with a dictionary find more
 # than `em` without one, and whether any finds more than `em` with one, is counted below, query by query.
 #
 # Papers usually copy each other's numbers. Here all systems get the same vectors, the same hint where
@@ -129,7 +129,7 @@ wide.reindex(columns=gains["direction"].unique()).fillna("not run")
 
 # %% [markdown]
 # **See:** points gained over `em` on the same queries, with the interval of the paired bootstrap.
-# Below zero: `em` is better. In how many directions is the difference shown, after Holm's correction
+# Below zero: `em` is better. In how many directions is the difference significant after Holm's correction
 # for all comparisons of the table?
 
 # %%
@@ -177,10 +177,10 @@ if written:
 plots.Picture(axes)
 
 # %% [markdown]
-# **See:** further up is better, further left is faster. Without any hint, systems other than `em` hardly
-# get off the ground. That is not due to their code: on a rotated copy of the English words with a little
+# **See:** further up is better, further left is faster. Without any hint, only `em` gets off the ground, and
+# only between English and French. That is not due to their code: on a rotated copy of the English words with a little
 # noise all of them find every word at these sizes (`python -m bench control` in `tests`). These vectors
-# were made by different programs from different texts, and that decides (Hartmann et al. 2018);
+# were made by different programs from different texts, too different for such systems (Hartmann et al. 2018);
 # [12_unhinted](12_unhinted.ipynb) shows where such systems do work. Among the systems that learn from a
 # dictionary, more time gains little.
 #
@@ -190,9 +190,10 @@ plots.Picture(axes)
 #
 # | system | assumption |
 # |---|---|
-# | `em`, `gradient` (this paper) | A language is a mixture of Gaussians around its words, and an invertible linear map takes one mixture to the other. Identical words only select one of the many such maps. |
+# | `gradient` (this paper) | A language is a mixture of Gaussians around its words, and an invertible linear map takes one mixture to the other. Identical words only select one of the many such maps. |
+# | `em` (Liang et al. 2006, on this paper's mixtures) | As `gradient`; and a pair of words is believed only as far as both mixtures agree on it. Cognates and numerals are hints as well. |
 # | `identical` (Søgaard et al. 2018) | Identical words are mostly translations, enough for a first rotation. Mutual nearest neighbours under it are even better ones. |
-# | `sl-unsup-id` (Artetxe et al. 2018b) | As `identical`; but the dictionary is drawn at random at first, so that errors do not settle. At the end, directions that agree across languages count more. |
+# | `sl-unsup-id`, also called `vecmap-identical` (Artetxe et al. 2018b) | As `identical`; but the dictionary is drawn at random at first, so that errors do not settle. At the end, directions that agree across languages count more. |
 #
 # **From nothing**
 #
@@ -208,6 +209,7 @@ plots.Picture(axes)
 #
 # | system | assumption |
 # |---|---|
+# | `em+lexicon` | As `em`; the pairs of the dictionary are believed in every round. |
 # | `procrustes`, `procrustes-r` (Conneau et al. 2018) | Two languages differ by a rotation only. With refinement, its own best guesses are a better dictionary than the given one. |
 # | `xing` (Xing et al. 2015) | Words have length one, so the map should be a rotation. Nearest neighbours are translations. |
 # | `artetxe16` (Artetxe et al. 2016) | As `xing`, and two random words should have cosine zero. So the mean of each language is subtracted first. |
@@ -228,8 +230,11 @@ best = free.loc[free.groupby("direction")["p@1"].idxmax()].set_index("direction"
 print(best[["name", "p@1"]].round(1).to_string())
 leaks = shown["test_pairs_in_hint"].dropna()
 print(f"test pairs in the hints of {len(leaks)} rows: {leaks.sum():.0f}")
-density = {"em", "em,hints=none", "gradient"}
-assert set(best.loc[best["p@1"] > 1, "name"]) <= density or "em" not in set(free["name"])
+others = best.loc[(best["p@1"] > 1) & ~best["name"].isin(["em", "em,hints=none"]), "name"]
+assert "em" not in set(free["name"]) or set(others.items()) <= {
+    ("en-fi", "gradient"),
+    ("fi-en", "gradient"),
+}
 
 # %% [markdown]
 # **Try next:** `systems = "em geomm rcsls c1"`; `pair = "en-ja"` with

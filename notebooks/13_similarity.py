@@ -132,7 +132,7 @@ for against in separation["against"].unique():
         assert shown or pair != "en-fr"  # with other pairs, identical words may not suffice
 
 # %% [markdown]
-# ## Table 3, the paper's: its own figures, and ours where its data is at hand
+# ## The paper's Table 3: its figures, and ours where we have its data
 #
 # In this table `paper` is the paper's figure on its own vectors; the other columns are ours, measured only
 # on the same vectors and similarity files; without these they say `not run`. People scored the pairs
