@@ -14,7 +14,7 @@ import pandas as pd
 
 from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, split_name
 from demalib.errors import DataError
-from demalib.evaluation.rivals import RIVALS
+from demalib.evaluation.rivals import RIVALS, possible
 from demalib.runs.notebooks import Ready, Todo, run_in_process, run_notebook, say, sweep
 
 TRAIN = "notebooks/02_train.ipynb"
@@ -39,18 +39,19 @@ def sweeps(
 ) -> list[tuple[dict[str, Iterable[Any]], dict[str, Any]]]:
     """Plan the sweeps: a grid and common parameters each, see :func:`demalib.runs.sweep`.
 
-    Systems with the same settings beside the preset's share a sweep. MUSE has lexicons for pairs
-    with English only.
+    Systems with the same settings beside the preset's, and the same pairs, share a sweep. MUSE has
+    lexicons for pairs with English only.
     """
-    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for name in names:
-        solver, changed = split_name(name)
-        groups.setdefault(tuple(changed.items()), []).append(solver)
     planned = []
     for source in lexicons:
         usable = [pair for pair in pairs if source != "muse" or pair in PAPER_PAIRS]
-        for settings, solvers in groups.items():
-            grid: dict[str, Iterable[Any]] = {"pair": usable, "solver": solvers, "seed": seeds}
+        groups: dict[Any, list[str]] = {}
+        for name in names:
+            solver, changed = split_name(name)
+            there = tuple(pair for pair in usable if possible(pair, name))
+            groups.setdefault((there, tuple(changed.items())), []).append(solver)
+        for (there, settings), solvers in groups.items():
+            grid: dict[str, Iterable[Any]] = {"pair": there, "solver": solvers, "seed": seeds}
             planned.append((grid, {"max_vocab": 0, "lexicons": source, **dict(settings)}))
     return planned
 
@@ -90,7 +91,10 @@ def reproduce(
         if grid["pair"]
     ]
     if not frames:
-        raise DataError(f"MUSE has no lexicon for {', '.join(pairs)}: its pairs have English")
+        raise DataError(
+            f"none of these systems can be run on {', '.join(pairs)}: MUSE has lexicons for pairs "
+            "with English only, and a system that learns from common words needs some"
+        )
     for name, params in then:
         say(f"{Path(name).name}: {run_notebook(name, params)}")
     return pd.concat(frames, ignore_index=True)

@@ -6,10 +6,12 @@ import pytest
 from evaluation.test_tables import add_run, own_results  # noqa: F401
 
 from demalib import runs
-from demalib.config import preset
+from demalib.config import REGISTRY_PAIRS, preset
 from demalib.data.files import write_json
 from demalib.evaluation import tables
+from demalib.evaluation.benchmark import load_pair
 from demalib.evaluation.rivals import (
+    APART,
     OURS,
     RIVALS,
     correct,
@@ -17,6 +19,7 @@ from demalib.evaluation.rivals import (
     named_config,
     pack_right,
     peers,
+    possible,
     rivals,
     verdicts,
 )
@@ -197,3 +200,11 @@ def test_cost_is_of_the_same_pairs_for_every_system():
     assert found.loc["em", ["seconds", "directions"]].tolist() == [2.0, 1]
     apart = cost(table([*rows, ("geomm", "en-ja", 5, 1.0)]))
     assert apart["name"].tolist() == ["em"]  # neither of the others has both pairs
+
+
+def test_pairs_without_a_common_word_are_known(real_cache):
+    for pair in REGISTRY_PAIRS:
+        if "zh" in pair:
+            assert (len(load_pair(preset(pair)).identical) == 0) == (pair in APART)
+    assert possible("en-zh", "em,hints=none") and not possible("en-zh", "gradient")
+    assert possible("en-tr", "gradient") and possible("en-zh", "c1")

@@ -18,7 +18,9 @@ def test_the_plan_has_every_system_pair_lexicon_and_hint():
         for solver in grid["solver"]
     }
     bundled = {job for job in jobs if job[2] == "bundled"}
-    assert len(bundled) == len(REGISTRY_PAIRS) * len(RIVALS)
+    impossible = {("en-zh", name) for name in ("gradient", "identical", "sl-unsup-id")}
+    assert not impossible & {job[:2] for job in jobs} and ("en-zh", "em") in {j[:2] for j in jobs}
+    assert len(bundled) == len(REGISTRY_PAIRS) * len(RIVALS) - len(impossible)
     assert {pair for pair, _, source, _ in jobs if source == "muse"} <= set(PAPER_PAIRS)
     assert ("en-fr", "em", "muse", "none") in jobs and ("en-fr", "em", "muse", "") in jobs
 
@@ -43,7 +45,8 @@ def test_a_second_time_nothing_is_run(capsys, tmp_path, monkeypatch):
 
 def test_what_cannot_be_run_is_one_line(capsys):
     for words, told in (
-        ("--pairs fr-ja --lexicons muse", "MUSE has no lexicon for fr-ja"),
+        ("--pairs fr-ja --lexicons muse", "on fr-ja: MUSE has lexicons for pairs with English"),
+        ("--pairs en-zh --systems identical", "a system that learns from common words needs some"),
         ("--pairs en-fr --systems em,hints", "a setting needs a value"),
     ):
         assert main(["reproduce", "--no-tables", *words.split()]) == 2
