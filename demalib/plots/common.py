@@ -21,6 +21,7 @@ from demalib.plots.fonts import families
 
 COMPASS = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
 OFFSETS = [(r * a, r * b) for r in (5, 8, 13, 19) for a, b in COMPASS]  # in typographic points
+LEADER = 13  # points from which a label is joined to its point by a line
 DISTANCE_COST = 5  # square pixels that a label may cover to be one typographic point nearer
 
 
@@ -65,7 +66,8 @@ def label_points(
 ) -> None:
     """Write a label beside each point, where it covers little else and stays inside the axes.
 
-    Labels are placed in pixels, so set the limits of the axes first.
+    A label that found no place close by is joined to its point by a line. Labels are placed in
+    pixels, so set the limits of the axes first.
 
     Args:
         ax: Where to draw.
@@ -87,6 +89,9 @@ def label_points(
         outside = _overlap(boxes, boxes) - _overlap(boxes, np.array(ax.bbox.extents))
         best = int(np.argmin(np.round(covered + outside + far)))  # rounded: equal places tie
         _move(text, OFFSETS[best])
+        if max(map(abs, OFFSETS[best])) >= LEADER:
+            line = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+            ax.annotate("", (x, y), OFFSETS[best], textcoords="offset points", arrowprops=line)
         taken = np.vstack([taken, boxes[best]])
 
 

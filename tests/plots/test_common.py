@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from demalib import plots
-from demalib.plots.common import arrow, error_bars, label_points
+from demalib.plots.common import LEADER, arrow, error_bars, label_points
 
 
 def test_every_figure_is_there_under_one_import_and_explains_itself():
@@ -61,10 +61,13 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_old_file(tmp_path):
 def test_labels_of_points_on_one_spot_do_not_overlap():
     ax = plt.subplots()[1]
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    at = np.full((5, 2), 0.5)
+    at = np.full((9, 2), 0.5)
     label_points(ax, [(f"word {i}", xy, "k") for i, xy in enumerate(at)], at)
-    assert sorted(text.get_text() for text in ax.texts) == [f"word {i}" for i in range(5)]
-    boxes = [text.get_window_extent() for text in ax.texts]
+    words = [text for text in ax.texts if text.get_text()]
+    assert sorted(text.get_text() for text in words) == [f"word {i}" for i in range(9)]
+    far = [text for text in words if max(map(abs, text.get_position())) >= LEADER]
+    assert far and len(ax.texts) == len(words) + len(far)  # a line to each that is far off
+    boxes = [text.get_window_extent() for text in words]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
