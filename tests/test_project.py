@@ -243,7 +243,7 @@ def test_the_readme_counts_the_directions_in_which_a_rival_is_behind():
         if (row["name"], row["lexicons"]) == ("c1", "bundled") and row["lexicon_gain"]
     }
     said = f"`c1` finds more in {sum(gain > 0 for gain in gains.values())} of {len(gains)}"
-    assert said in text and max(gains, key=gains.get) == "fr-en", said
+    assert said in text, said
 
 
 def test_no_system_is_beyond_chance_better_than_ours_with_a_dictionary():
@@ -251,6 +251,13 @@ def test_no_system_is_beyond_chance_better_than_ours_with_a_dictionary():
     rows = [row for row in csv_rows("places.csv") if row["against"] == "em+lexicon"]
     assert {"c1", "geomm", "vecmap", "rcsls", "em"} <= {row["name"] for row in rows}
     assert all(row["better"] == "0" for row in rows)
+
+
+def test_a_dictionary_makes_no_direction_worse_beyond_chance():
+    """What the README says of `em` with one and without."""
+    rows = [row for row in csv_rows("places.csv") if row["against"] == "em"]
+    ours = [row for row in rows if row["name"] == "em+lexicon"]
+    assert len(ours) == 2 and all(row["worse"] == "0" for row in ours)
 
 
 def test_the_book_counts_the_directions_in_which_a_dictionary_helps():

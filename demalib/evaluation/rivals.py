@@ -11,10 +11,10 @@ import pandas as pd
 
 from demalib.config import PAPER_PAIRS, Config, preset, reverse_pair, split_name
 from demalib.evaluation.record import COSTS, settings
-from demalib.evaluation.tables import command, paper_table
+from demalib.evaluation.tables import command, not_measured, paper_table
 from demalib.evaluation.translation import holm, paired_gain
 from demalib.runs.folder import read_metrics, read_queries, run_dir
-from demalib.solvers import SOLVERS, TABLED, get_solver
+from demalib.solvers import SOLVERS, TABLED
 
 # The systems of the paper's tables, the strongest since, and ours with more and with less.
 # vecmap-identical is not among them: it is the row sl-unsup-id.
@@ -25,7 +25,6 @@ SHARES = ("p@1_not_identical", "stem_p@1", "coverage", "copy")
 PEERS = ("em", "em,hints=none", "gradient", "identical", "em+lexicon", "vecmap", "c1", "geomm",
          "rcsls", "procrustes")  # fmt: skip
 HINTS = {"train": "5,000 train words", "identical": "no dictionary", "none": "no hint at all"}
-APART = ("en-zh",)  # pairs that share no word, on the vectors of the registry
 STALE = 0.03  # points; older rows of a table have two decimals
 
 
@@ -33,12 +32,6 @@ def named_config(pair: str, name: str, **data: str) -> Config:
     """Make the settings of a run from its name, such as ``em,hints=none``."""
     solver, changed = split_name(name)
     return preset(pair, solver=solver, **changed, **data)
-
-
-def possible(pair: str, name: str) -> bool:
-    """Say whether a system has what it learns from: some can only learn from common words."""
-    solver = split_name(name)[0]
-    return solver == "em" or pair not in APART or get_solver(solver).hint != "identical"
 
 
 def rivals(
@@ -133,7 +126,6 @@ def _rows(pair: str, source: str, name: str) -> Iterator[dict[str, Any]]:
     done = config.seed in seeds
     changed = split_name(name)[1]
     how = command(pair, f"{config.solver} --seeds {config.seed}", changed | {"lexicons": source})
-    missing = f"not run: {how}" if possible(pair, name) else "not possible: no common word"
     for direction in (pair, reverse_pair(pair)):
         yield {
             "pair": pair,
@@ -147,7 +139,7 @@ def _rows(pair: str, source: str, name: str) -> Iterator[dict[str, Any]]:
             "settings": said,
             "size": size,
             "command": how,
-            "state": "measured" if done else missing,
+            "state": "measured" if done else not_measured(pair, name, how),
             **(_figures(config, direction, seeds) if done else {}),
         }
 

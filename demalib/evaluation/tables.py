@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair
+from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, preset, reverse_pair, split_name
 from demalib.data.files import write_text
 from demalib.data.lexicon import MUSE_SPLITS
 from demalib.evaluation.translation import paired_bootstrap
 from demalib.runs.folder import finished_runs, project_root, read_queries, results_dir
+from demalib.solvers import get_solver
 
 KNOWN = (*REGISTRY_PAIRS, *PAPER_PAIRS)
 # Our solver for a row of Tables 1 and 2; for DeMa-BWE itself the caller chooses it.
@@ -23,6 +24,7 @@ MATCHING = ("em", "gradient")
 DATA = ["vectors", "lexicons"]
 KEYS = ["pair", "direction", "name", "retrieval", *DATA]
 WHOLE = ("queries", "threads", "seed", "directions", "test_pairs_in_hint")  # columns of counts
+APART = ("en-zh",)  # pairs that share no word, on the vectors of the registry
 LOST = ["name", "direction", "lost_low", "lost_high"]
 MEANS = ["p@1", "low", "high", "copy", "queries", "coverage"]
 
@@ -87,6 +89,19 @@ def command(pair: str, solver: str, settings: dict[str, str] | None = None) -> s
     return fetch * (usual["vectors"] == "muse") + sweep
 
 
+def possible(pair: str, name: str) -> bool:
+    """Say whether a system has what it learns from: some can only learn from common words."""
+    solver = split_name(name)[0]
+    return solver == "em" or pair not in APART or get_solver(solver).hint != "identical"
+
+
+def not_measured(pair: str, name: str, how: str, vectors: str = "registry") -> str:
+    """Say why a row has no figures: the command that is missing, or that none can help."""
+    if vectors == "registry" and not possible(pair, name):
+        return "not possible: no common word"
+    return f"not run: {how}"
+
+
 def registry_table(figures: pd.DataFrame, solvers: list[str]) -> pd.DataFrame:
     """Select the figures of the registry's pairs.
 
@@ -144,9 +159,14 @@ def beside_paper(number: int, figures: pd.DataFrame, solver: str = "em") -> pd.D
 
 def _state(table: pd.DataFrame) -> pd.DataFrame:
     """Add the column ``state``: measured, or the command that measures the row."""
-    todo = [command(r.pair, r.name, {k: getattr(r, k) for k in DATA}) for r in table.itertuples()]
+    todo = [
+        not_measured(
+            r.pair, r.name, command(r.pair, r.name, {k: getattr(r, k) for k in DATA}), r.vectors
+        )
+        for r in table.itertuples()
+    ]
     table = table.fillna({"seeds": 0}).astype({"seeds": int, "queries": "Int64"})
-    table["state"] = pd.Series(todo).radd("not run: ").where(table["seeds"] == 0, "measured")
+    table["state"] = pd.Series(todo).where(table["seeds"] == 0, "measured")
     return table
 
 

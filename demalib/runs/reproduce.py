@@ -14,7 +14,8 @@ import pandas as pd
 
 from demalib.config import PAPER_PAIRS, REGISTRY_PAIRS, split_name
 from demalib.errors import DataError
-from demalib.evaluation.rivals import RIVALS, possible
+from demalib.evaluation.rivals import RIVALS
+from demalib.evaluation.tables import possible
 from demalib.runs.notebooks import Ready, Todo, run_in_process, run_notebook, say, sweep
 
 TRAIN = "notebooks/02_train.ipynb"

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from bench.c1 import c1
 from bench.control import control
 from bench.csls import csls
 from bench.curve import curve
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "verdicts": verdicts,
     "spelling": spelling,
     "lexicon": lexicon,
+    "c1": c1,
 }
 
 

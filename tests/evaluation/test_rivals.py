@@ -11,7 +11,6 @@ from demalib.data.files import write_json
 from demalib.evaluation import tables
 from demalib.evaluation.benchmark import load_pair
 from demalib.evaluation.rivals import (
-    APART,
     OURS,
     RIVALS,
     correct,
@@ -19,10 +18,10 @@ from demalib.evaluation.rivals import (
     named_config,
     pack_right,
     peers,
-    possible,
     rivals,
     verdicts,
 )
+from demalib.evaluation.tables import APART, not_measured, possible
 from demalib.evaluation.translation import paired_bootstrap
 from demalib.solvers import SOLVERS, TABLED
 
@@ -208,3 +207,5 @@ def test_pairs_without_a_common_word_are_known(real_cache):
             assert (len(load_pair(preset(pair)).identical) == 0) == (pair in APART)
     assert possible("en-zh", "em,hints=none") and not possible("en-zh", "gradient")
     assert possible("en-tr", "gradient") and possible("en-zh", "c1")
+    assert not_measured("en-zh", "identical", "...") == "not possible: no common word"
+    assert not_measured("en-zh", "identical", "...", "muse") == "not run: ..."
