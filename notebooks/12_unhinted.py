@@ -142,10 +142,10 @@ for name in unhinted.SYSTEMS:
     print(f"{name} ({said}): {size}")
 
 # %% [markdown]
-# **See:** the sizes here are smaller than published, so a system that fails might still do better at its full size:
-# this table says where a system works, not that another does not. `sinkhorn` finds nothing even where spaces are
-# alike: with these batches wrong maps have a lower loss than the right one, as the note of
-# `demalib/baselines/sinkhorn.py` says.
+# **See:** the sizes here are smaller than published, and each system was run with one seed, so one that fails might
+# still do better: this table says where a system works, not that another does not. `muse` and `sinkhorn` find next to
+# nothing even where spaces are alike. In the case of `sinkhorn`, wrong maps have a lower loss than the right one with
+# these batches, as the note of `demalib/baselines/sinkhorn.py` says; for `muse` we have no explanation.
 #
 # **Try next:** `pair = "en-ja"`, where the profiles say even less; `noise = 1.0`; `demalib align` with your
 # own vectors and no hint, `--hints none`: its verdict says whether to believe it.
