@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,10 @@ from torch import Tensor
 from demalib.embedding import Embedding
 from demalib.hints import Lexicon
 from demalib.retrieval import Metric, Retriever
+from demalib.trial import interval
 
 RESAMPLES = 10_000
-PAIRED = 100_000  # draws of a paired comparison: p-values that can be corrected for many of them
+PAIRED = 100_000  # draws of a paired comparison
 STEM_LETTERS, STEM_SHARE = 4, 0.6  # of the common beginning of two forms of one word
 
 
@@ -138,12 +140,12 @@ def by_frequency(
     """Compute P@1 by frequency rank of the query: a row per bin, with queries and interval."""
     bins = pd.cut(judged["rank"], [0, *edges, np.inf], right=True)
     out = []
-    for interval, group in judged.groupby(bins, observed=True):
+    for ranks, group in judged.groupby(bins, observed=True):
         low, high = bootstrap(group["position"] <= 1)
-        top = "" if np.isinf(interval.right) else f"{interval.right:,.0f}"
+        top = "" if np.isinf(ranks.right) else f"{ranks.right:,.0f}"
         out.append(
             {
-                "ranks": f"{interval.left + 1:,.0f}-{top}",
+                "ranks": f"{ranks.left + 1:,.0f}-{top}",
                 "queries": len(group),
                 "p@1": (group["position"] <= 1).mean(),
                 "low": low,
@@ -160,13 +162,16 @@ def bootstrap(hits, seed: int = 0, resamples: int = RESAMPLES) -> list[float]:
         hits: A boolean per query, (n,).
 
     Returns:
-        The 2.5 and 97.5 percentiles.
+        The 2.5 and 97.5 percentiles. If all hits are alike, so that all resamples are, too,
+        Wilson's interval: none right of 100 may still be 3.7 %.
 
     Note:
         Resampling n booleans with replacement is a binomial draw, so no (resamples, n)
         table is needed.
     """
     hits = np.asarray(hits, dtype=bool)
+    if hits.all() or not hits.any():
+        return list(interval(float(hits.mean()), len(hits)))
     rng = np.random.default_rng(seed)
     means = rng.binomial(len(hits), hits.mean(), size=resamples) / len(hits)
     return [float(q) for q in np.quantile(means, (0.025, 0.975))]
@@ -181,7 +186,10 @@ def paired_bootstrap(a: pd.DataFrame, b: pd.DataFrame, k: int = 1, seed: int = 0
         k: Compare precision at k.
 
     Returns:
-        ``difference`` of p@k (a minus b), its ``ci95``, and ``p`` (two-sided).
+        ``difference`` of p@k (a minus b), its ``ci95`` by resampling queries, and ``p`` of
+        McNemar's exact test: of the queries that only one of the two answers rightly, each is
+        like a coin's fall if neither is better, so p is the chance that at least as many as
+        here fall to one side.
     """
     if list(a["query"]) != list(b["query"]):
         raise ValueError("paired_bootstrap: the two systems were judged on different queries")
@@ -201,9 +209,9 @@ def paired_gain(a: np.ndarray, b: np.ndarray, seed: int = 0) -> dict:
     draws = rng.multinomial(n, [wins / n, losses / n, 1 - (wins + losses) / n], size=PAIRED)
     means = (draws[:, 0] - draws[:, 1]) / n
     low, high = np.quantile(means, (0.025, 0.975))
-    p = 2 * max(1 / PAIRED, min((means <= 0).mean(), (means >= 0).mean()))
-    p = min(1.0, p)  # and never 0: so few draws cannot tell
-    return {"difference": float(gain.mean()), "ci95": [float(low), float(high)], "p": float(p)}
+    apart, fewer = int(wins + losses), int(min(wins, losses))
+    p = 2 * sum(comb(apart, i) for i in range(fewer + 1)) / 2**apart
+    return {"difference": float(gain.mean()), "ci95": [float(low), float(high)], "p": min(1.0, p)}
 
 
 def holm(p: Sequence[float]) -> list[float]:

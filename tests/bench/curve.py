@@ -15,7 +15,8 @@ from demalib.config import Config, preset
 from demalib.data.files import write_text
 from demalib.data.lexicon import load_lexicon
 from demalib.errors import DataError
-from demalib.evaluation.benchmark import evaluate, load_gold, load_pair, summarise
+from demalib.evaluation.benchmark import Judged, evaluate, load_gold, load_pair, summarise
+from demalib.evaluation.translation import paired_bootstrap
 from demalib.hints import Lexicon
 from demalib.pair import Pair
 from demalib.runs import project_root
@@ -38,8 +39,9 @@ def curve(pairs: tuple[str, ...] = PAIRS, known: tuple[int, ...] = KNOWN) -> dic
     more words than a few. All get the vectors that `em` gets: unit, center, unit.
 
     Returns:
-        P@1 by pair and by system and number of known words, both directions; the table with
-        intervals is ``results/bench/curve.csv``.
+        P@1 by pair and by system and number of known words, both directions; the table is
+        ``results/bench/curve.csv``, with intervals, and for `em` with its ``gain`` over `em`
+        without known words on the same queries.
     """
     folder = project_root() / "results"
     path = folder / "bench" / "curve.csv"
@@ -93,16 +95,23 @@ def _rows(
     config = preset(name)
     pair, gold = load_pair(config), load_gold(config)
     order, usable = usable_pairs(config.langs, gold)
+    start: Judged = {}  # what `em` answers without known words
     for n in dict.fromkeys(min(n, len(order)) for n in known):
         chosen = set(order[:n])
         lexicon = Lexicon([(q, t) for q, t in usable if q in chosen], f"{n} known words")
         side = with_lexicon(pair, lexicon) if n else pair
         for system in SYSTEMS if n else SYSTEMS[:1]:
-            if (name, system, n) not in done:
-                yield from _measure(side, gold, config.replace(solver=system), n)
+            settings = config.replace(solver=system)
+            if (name, system, n) in done:
+                continue
+            if system == SYSTEMS[0] and not start:
+                start = evaluate(align(pair, settings), pair, gold, settings, ("csls",))
+            yield from _measure(side, gold, settings, n, start if system == SYSTEMS[0] else {})
 
 
-def _measure(side: Pair, gold: Any, config: Config, n: int) -> Iterator[dict[str, Any]]:
+def _measure(
+    side: Pair, gold: Any, config: Config, n: int, start: Judged
+) -> Iterator[dict[str, Any]]:
     """Align with one system and judge it; nothing if it cannot learn from so few words."""
     started = time.perf_counter()
     try:
@@ -111,12 +120,16 @@ def _measure(side: Pair, gold: Any, config: Config, n: int) -> Iterator[dict[str
         print(f"{config.pair} {config.solver} {n}: {error}", flush=True)
         return
     seconds = round(time.perf_counter() - started, 1)
-    results = summarise(evaluate(mapping, side, gold, config, ("csls",)), gold)
-    for direction, found in results.items():
+    judged = evaluate(mapping, side, gold, config, ("csls",))
+    for direction, found in summarise(judged, gold).items():
         figures = found["csls"]
         low, high = figures["ci95"]
         row = {"pair": config.pair, "direction": direction, "system": config.solver, "known": n}
         percent = {"p@1": figures["p@1"], "low": low, "high": high}
+        if n and start:
+            gain = paired_bootstrap(judged[direction]["csls"], start[direction]["csls"])
+            names = ("gain", "gain_low", "gain_high")
+            percent |= dict(zip(names, (gain["difference"], *gain["ci95"]), strict=True))
         row |= {key: round(100 * share, 2) for key, share in percent.items()}
         yield row | {"seconds": seconds}
         print(row, flush=True)

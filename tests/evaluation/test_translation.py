@@ -73,7 +73,19 @@ def test_bootstrap_agrees_with_resampling(rng):
     means = hits[rng.integers(0, 400, (4000, 400))].mean(axis=1)
     np.testing.assert_allclose([low, high], np.quantile(means, (0.025, 0.975)), atol=0.006)
     assert bootstrap(hits) == bootstrap(hits)
-    assert bootstrap([True] * 5) == [1.0, 1.0]
+
+
+def test_an_interval_of_nothing_found_says_how_much_may_be_there():
+    """Wilson's interval is 0 to z^2 / (n + z^2)."""
+    assert bootstrap([False] * 100) == [0.0, pytest.approx(1.96**2 / (100 + 1.96**2))]
+    assert bootstrap([True] * 5) == [pytest.approx(5 / (5 + 1.96**2)), 1.0]
+
+
+@pytest.mark.parametrize(("wins", "losses", "p"), [(5, 0, 2 / 32), (9, 1, 22 / 1024), (2, 2, 1)])
+def test_p_of_a_pair_is_that_of_as_many_coins(wins, losses, p):
+    a, b = [1] * wins + [2] * losses, [2] * wins + [1] * losses
+    frames = (pd.DataFrame({"query": range(len(x)), "position": x}) for x in (a, b))
+    assert paired_bootstrap(*frames)["p"] == pytest.approx(p)
 
 
 def test_paired_bootstrap_sees_a_small_but_steady_gain():
