@@ -24,7 +24,8 @@ SHARES = ("p@1_not_identical", "stem_p@1", "coverage", "copy")
 # The table of the README: ours, the paper's loop, and the strongest of the others.
 PEERS = ("em", "em,hints=none", "gradient", "identical", "em+lexicon", "vecmap", "c1", "geomm",
          "rcsls", "procrustes")  # fmt: skip
-HINTS = {"train": "5,000 train words", "identical": "no dictionary", "none": "no hint at all"}
+HINTS = {"train": "train words", "identical": "no dictionary", "none": "no hint at all"}
+FOUND = 1.0  # P@1 in percent; where ours finds less, any dictionary would dominate a mean
 STALE = 0.03  # points; older rows of a table have two decimals
 
 
@@ -179,7 +180,10 @@ def verdicts(table: pd.DataFrame, gain: str = "gain", level: float = 0.05) -> pd
 
     Returns:
         A row per system, lexicon and hint: the number of ``better``, ``worse`` and ``undecided``
-        directions from that system's view, and its ``mean`` gain in points.
+        directions from that system's view; its ``mean`` gain in points over the ``directions`` in
+        which ours finds at least :data:`FOUND`, and the bounds ``low`` and ``high`` of that mean.
+        Every direction has queries of its own, so half the width of the mean of n is the root of
+        the sum of squares of theirs, divided by n.
     """
     if f"{gain}_holm" not in table:
         return pd.DataFrame(columns=["lexicons", "hint", "name", "better", "worse", "undecided"])
@@ -190,7 +194,14 @@ def verdicts(table: pd.DataFrame, gain: str = "gain", level: float = 0.05) -> pd
     )
     groups = counted.groupby(["lexicons", "hint", "name"], sort=False)
     sums = groups[["better", "worse", "undecided"]].sum()
-    return sums.assign(mean=groups[gain].mean().round(1)).reset_index()
+    usual = counted[counted["p@1"] - counted[gain] >= FOUND].assign(
+        square=lambda rows: ((rows[f"{gain}_high"] - rows[f"{gain}_low"]) / 2) ** 2
+    )
+    over = usual.groupby(["lexicons", "hint", "name"], sort=False)
+    mean, n = over[gain].mean(), over.size()
+    half = over["square"].sum() ** 0.5 / n
+    bounds = {"mean": mean, "low": mean - half, "high": mean + half}
+    return sums.assign(directions=n, **{k: v.round(2) for k, v in bounds.items()}).reset_index()
 
 
 def peers(table: pd.DataFrame, lexicons: str = "muse") -> pd.DataFrame:
@@ -205,7 +216,7 @@ def peers(table: pd.DataFrame, lexicons: str = "muse") -> pd.DataFrame:
         P@1 in percent with its interval, queries and seeds.
     """
     done = table[(table["seeds"] > 0) & (table["lexicons"] == lexicons)]
-    columns = ["direction", "p@1", "low", "high", "copy", "queries", "seeds"]
+    columns = ["direction", "p@1", "low", "high", "copy", "queries", "coverage", "seeds"]
     frames = [
         rows[columns].assign(name=name, hint=HINTS[rows["hint"].iloc[0]])
         for name in PEERS
@@ -227,9 +238,10 @@ def cost(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row per system and lexicon: mean ``seconds`` of the CPU that solving a pair took, the largest ``peak_gb``,
         mean ``p@1`` over directions, the number of directions, threads and settings. Systems that
-        were not run on all of these pairs are left out.
+        were not run on all of these pairs are left out, and rows of runs that did not count the
+        seconds of the CPU, which are those without a ``commit``.
     """
-    done = table[table["seeds"] > 0]
+    done = table[(table["seeds"] > 0) & table["commit"].notna()]
     ran = done.groupby(["lexicons", "pair"])["name"].nunique()
     common = ran.index[ran == ran.groupby("lexicons").transform("max")]
     done = done[done.set_index(["lexicons", "pair"]).index.isin(common)]

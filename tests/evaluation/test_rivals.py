@@ -95,6 +95,15 @@ def test_differences_count_as_shown_after_the_correction_only():
     assert len(verdicts(table, "lexicon_gain")) == 0
 
 
+def test_a_mean_gain_is_over_directions_in_which_ours_finds_something():
+    columns = ["direction", "p@1", "gain", "gain_low", "gain_high", "gain_holm"]
+    rows = [("en-fr", 53, 3, 0, 6, 0.2), ("fr-en", 51, 1, -3, 5, 1.0), ("en-zh", 40, 40, 38, 42, 0)]
+    table = pd.DataFrame(rows, columns=columns).assign(name="x", hint="train", lexicons="bundled")
+    row = verdicts(table).iloc[0]
+    assert row[["better", "worse", "undecided", "directions"]].tolist() == [1, 0, 2, 2]
+    assert row[["mean", "low", "high"]].tolist() == [2, -0.5, 4.5]  # 2.5 is (3^2 + 4^2)^.5 / 2
+
+
 def read_table():
     table = pd.read_csv(runs.results_dir() / "tables" / "rivals.csv", dtype={"right": object})
     return table.drop_duplicates("name").set_index("name")
@@ -164,7 +173,7 @@ def test_the_table_of_the_readme_has_what_was_measured_and_copying():
     add_rival("xing", 0, 0.5)  # not among the strongest
     found = peers(rivals(["en-fr"]), "bundled").set_index(["name", "direction"])
     assert found.index.unique("name").tolist() == ["em", "geomm", "copy the query"]
-    assert found.loc[("geomm", "fr-en"), ["hint", "p@1"]].tolist() == ["5,000 train words", 50]
+    assert found.loc[("geomm", "fr-en"), ["hint", "p@1"]].tolist() == ["train words", 50]
     copied = found.loc[("copy the query", "en-fr")]
     assert copied["p@1"] == copied["copy"] and pd.isna(copied["low"])
 
@@ -186,11 +195,11 @@ def test_the_spread_over_seeds_is_shown(seeds):
 def test_cost_is_of_the_same_pairs_for_every_system():
     rows = [("em", "en-fr", 50, 2.0), ("xing", "en-fr", 40, 1.0), ("em", "en-ja", 10, 9.0)]
 
-    def table(rows):
+    def table(rows, commit="abc"):
         return pd.DataFrame(
             {"lexicons": "bundled", "hint": "none", "name": name, "settings": "ours", "pair": pair,
              "direction": pair, "p@1": p1, "seconds": seconds, "peak_gb": 0.5, "threads": 1,
-             "seeds": 1}
+             "seeds": 1, "commit": commit}
             for name, pair, p1, seconds in rows
         )  # fmt: skip
 
@@ -199,6 +208,8 @@ def test_cost_is_of_the_same_pairs_for_every_system():
     assert found.loc["em", ["seconds", "directions"]].tolist() == [2.0, 1]
     apart = cost(table([*rows, ("geomm", "en-ja", 5, 1.0)]))
     assert apart["name"].tolist() == ["em"]  # neither of the others has both pairs
+    old = table([("vecmap", "en-fr", 60, 9.0)], commit=None)  # seconds of the clock
+    assert "vecmap" not in set(cost(pd.concat([table(rows), old]))["name"])
 
 
 def test_pairs_without_a_common_word_are_known(real_cache):
