@@ -17,14 +17,15 @@
 # %% [markdown]
 # # 11 · Every system, side by side
 #
-# **Claim.** Of the systems that need no dictionary, `em` finds the most of the bundled test words in every
-# direction but two: between English and Finnish the paper's loop, `gradient`, is level with it. (English and
-# Chinese share no string, and no system finds one word in a hundred there.) Which of the systems with a dictionary find more
-# than `em` without one, and whether any finds more than `em` with one, is counted below, query by query.
+# **Claim.** Of the systems without a dictionary that were run, `em` finds the most of the bundled test words in
+# every direction but Finnish to English. There the paper's loop, `gradient`, finds more, a difference that
+# is within chance after the correction for the number of comparisons. (English and Chinese share no string, and
+# no system finds one word in a hundred there.) The tables below count, query by query, which systems with a
+# dictionary find more than `em` without one, and whether any finds more than `em` with one.
 #
-# Papers usually copy each other's numbers. Here all systems get the same vectors, the same hint where
-# they use the same kind, the same test words and the same evaluation. *Reads* `results/runs/` and the
-# vectors of a pair · *writes* `results/tables/rivals.csv` and `results/figures/rivals.png` · *takes*
+# Papers usually copy each other's numbers. Here all systems get the same vectors, the same test words and the
+# same evaluation. Their hints differ: `em` also starts from cognates and numerals. *Reads* `results/runs/` and
+# the vectors of a pair · *writes* `results/tables/rivals.csv` and `results/figures/rivals.png` · *takes*
 # about 30 seconds on two cores.
 
 # %% tags=["parameters"]
@@ -111,6 +112,8 @@ shown = table.assign(cell=tables.cells(table)).query(
 shown = shown[shown["name"].isin(shown.loc[shown["seeds"] > 0, "name"])]
 wide = shown.pivot(index=["hint", "name"], columns="direction", values="cell")
 wide = wide.reindex(columns=shown["direction"].unique())
+absent = set(rivals.RIVALS) - set(shown["name"])
+print(f"never run on these words: {', '.join(sorted(absent)) or 'none'}")
 copy = shown.groupby("direction")["copy"].max().map("{:.1f}".format, na_action="ignore")
 wide.loc[("-", "(copy the query)"), :] = copy
 wide.fillna("not run")
@@ -129,8 +132,8 @@ wide.reindex(columns=gains["direction"].unique()).fillna("not run")
 
 # %% [markdown]
 # **See:** points gained over `em` on the same queries, with the interval of the paired bootstrap.
-# Below zero: `em` is better. In how many directions is the difference significant after Holm's correction
-# for all comparisons of the table?
+# Below zero: `em` is better. In how many directions is the difference significant, by McNemar's exact test and
+# after Holm's correction for all comparisons with the same one of our two systems?
 
 # %%
 places = pd.concat(
@@ -143,17 +146,23 @@ places[places["lexicons"] == lexicons]
 # %% [markdown]
 # **See:** `better` and `worse` are directions in which a system finds more or fewer than `em` without a
 # dictionary (above) and than `em+lexicon` (below), counting only what is shown after Holm's correction;
-# `mean` is the mean difference in points over the directions that were run.
+# `mean` is the mean difference in points, with its interval, over the `directions` in which ours finds at least
+# one word in a hundred.
 
 # %%
-columns = ["seconds", "peak_gb", "p@1", "stem_p@1", "own", "own_p@1", "paper", "settings", "hints"]
+columns = ["seconds", "peak_gb", "p@1", "stem_p@1", "own", "own_p@1", "paper", "settings"]
 shown[shown["direction"] == pair].set_index("name")[columns].round(1)
 
 # %% [markdown]
 # **See:** seconds to solve both directions and the peak of memory meanwhile; P@1 under CSLS, with other
 # forms of a right word (`stem_p@1`), and under the retrieval of the system's own row; the paper's number
 # for it, on its own vectors and test words; whether it ran with its published settings. Those that did
-# not may well do better at their full size.
+# not may well do better at their full size. The memory is that of the whole process, so less than one GB of
+# difference says little. How many pairs each system could learn from:
+
+# %%
+forward = shown[shown["direction"] == shown["pair"]]
+forward.pivot(index="name", columns="pair", values="hints").dropna(how="all").fillna("not run")
 
 # %%
 costs = rivals.cost(table)
@@ -178,11 +187,12 @@ plots.Picture(axes)
 
 # %% [markdown]
 # **See:** further up is better, further left is faster. Without any hint, only `em` gets off the ground, and
-# only between English and French. That is not due to their code: on a rotated copy of the English words with a little
-# noise all of them find every word at these sizes (`python -m bench control` in `tests`). These vectors
+# only between English and French. The code of the others works on a rotated copy of the English words with a little
+# noise, where all of them find every word at these sizes (`python -m bench control` in `tests`). These vectors
 # were made by different programs from different texts, too different for such systems (Hartmann et al. 2018);
-# [12_unhinted](12_unhinted.ipynb) shows where such systems do work. Among the systems that learn from a
-# dictionary, more time gains little.
+# we did not test whether their published sizes would find more here. [12_unhinted](12_unhinted.ipynb) shows
+# where such systems do work. Among the systems that learn from a dictionary, `vecmap` takes about a second; a minute
+# or more gains about three points.
 #
 # ## What each of them assumes
 #
@@ -191,7 +201,7 @@ plots.Picture(axes)
 # | system | assumption |
 # |---|---|
 # | `gradient` (this paper) | A language is a mixture of Gaussians around its words, and an invertible linear map takes one mixture to the other. Identical words only select one of the many such maps. |
-# | `em` (Liang et al. 2006, on this paper's mixtures) | As `gradient`; and a pair of words is believed only as far as both mixtures agree on it. Cognates and numerals are hints as well. |
+# | `em` (Liang et al. 2006, on this paper's mixtures) | As `gradient`; and a pair of words gets a high weight only if both mixtures give it one. Cognates and numerals are hints as well. |
 # | `identical` (Søgaard et al. 2018) | Identical words are mostly translations, enough for a first rotation. Mutual nearest neighbours under it are even better ones. |
 # | `sl-unsup-id`, also called `vecmap-identical` (Artetxe et al. 2018b) | As `identical`; but the dictionary is drawn at random at first, so that errors do not settle. At the end, directions that agree across languages count more. |
 #
@@ -230,11 +240,11 @@ best = free.loc[free.groupby("direction")["p@1"].idxmax()].set_index("direction"
 print(best[["name", "p@1"]].round(1).to_string())
 leaks = shown["test_pairs_in_hint"].dropna()
 print(f"test pairs in the hints of {len(leaks)} rows: {leaks.sum():.0f}")
-others = best.loc[(best["p@1"] > 1) & ~best["name"].isin(["em", "em,hints=none"]), "name"]
-assert "em" not in set(free["name"]) or set(others.items()) <= {
-    ("en-fi", "gradient"),
-    ("fi-en", "gradient"),
-}
+if "em" in set(free["name"]):
+    ahead = free[(free["gain"] > 0) & ~free["name"].str.startswith("em") & (free["p@1"] > 1)]
+    print(ahead[["name", "direction", "gain", "gain_low", "gain_high", "gain_holm"]].to_string())
+    assert set(ahead["direction"]) <= {"en-fi", "fi-en"} and set(ahead["name"]) <= {"gradient"}
+    assert (ahead["gain_holm"] >= 0.05).all()
 
 # %% [markdown]
 # **Try next:** `systems = "em geomm rcsls c1"`; `pair = "en-ja"` with
@@ -245,7 +255,7 @@ assert "em" not in set(free["name"]) or set(others.items()) <= {
 # 1. *Predict.* With `max_vocab = 2000`, `identical` and `procrustes` have about the same P@1 from English to
 #    French. For how many queries is only one of them right? Which two systems differ least?
 # 2. *Change.* Make comparisons in which there is nothing to find: exchange the answers of two systems for a
-#    random half of the queries, so that neither mixture can be better, and do it a hundred times. How many
+#    random half of the queries, so that neither of the two can be better, and do it a hundred times. How many
 #    of the p-values are below `0.05`, and how many after `holm`?
 # 3. *Build.* Write a system of your own, `ridge(pair, config)`, in a few lines: a regression on
 #    `pair.train` with a penalty. In a notebook its name is `solver="__main__:ridge"`. Is it as good as
