@@ -18,8 +18,8 @@
 # # 11 · Every system, side by side
 #
 # **Claim.** Of the systems without a dictionary that were run, `em` finds the most of the bundled test words in
-# every direction but Finnish to English. There the paper's loop, `gradient`, finds more, a difference that
-# is within chance after the correction for the number of comparisons. (English and Chinese share no string, and
+# every direction except between English and Finnish. There the paper's loop, `gradient`, finds 0.2 and 2.9 points
+# more, which is within chance after the correction for the number of comparisons. (English and Chinese share no string, and
 # no system finds one word in a hundred there.) The tables below count, query by query, which systems with a
 # dictionary find more than `em` without one, and whether any finds more than `em` with one.
 #
