@@ -253,6 +253,21 @@ def test_no_system_is_beyond_chance_better_than_ours_with_a_dictionary():
     assert all(row["better"] == "0" for row in rows)
 
 
+def test_what_the_readme_says_of_means_and_of_chance():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = {(r["against"], r["name"], r["lexicons"]): r for r in csv_rows("places.csv")}
+    for name in ("vecmap", "geomm", "rcsls", "c1"):
+        both = [rows["em+lexicon", name, words] for words in ("muse", "bundled")]
+        assert all(float(row["high"]) < 0 for row in both), name
+        more, rare = (-float(row["mean"]) for row in both)
+        assert re.search(rf"{more:.1f} and {rare:.1f} (points )?more than `{name}`", text), name
+        assert re.search(rf"`{name}` in {sum(int(row['worse']) for row in both)}\b", text), name
+    muse, bundled = (rows["em", "procrustes", words] for words in ("muse", "bundled"))
+    assert f"finds {-float(muse['mean']):.1f} points more of MUSE's words" in text
+    said = f"{float(bundled['mean']):.1f} fewer in the mean of sixteen, beyond chance in {bundled['better']} of"
+    assert said in text and (muse["directions"], bundled["directions"]) == ("10", "16")
+
+
 def test_a_dictionary_makes_no_direction_worse_beyond_chance():
     """What the README says of `em` with one and without."""
     rows = [row for row in csv_rows("places.csv") if row["against"] == "em"]
