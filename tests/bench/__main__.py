@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import torch
 
-from bench.c1 import c1
 from bench.control import control
 from bench.csls import csls
 from bench.curve import curve
@@ -45,7 +44,6 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "verdicts": verdicts,
     "spelling": spelling,
     "lexicon": lexicon,
-    "c1": c1,
 }
 
 
