@@ -161,7 +161,7 @@ shown[shown["direction"] == pair].set_index("name")[columns].round(1)
 # difference says little. How many pairs each system could learn from:
 
 # %%
-forward = shown[shown["direction"] == shown["pair"]]
+forward = shown[(shown["direction"] == shown["pair"]) & shown["name"].isin(rivals.PEERS)]
 forward.pivot(index="name", columns="pair", values="hints").dropna(how="all").fillna("not run")
 
 # %%

@@ -120,10 +120,11 @@ if len(done):
 
 # %% [markdown]
 # **See:** where anything was measured, a dot is the mean of both directions. Further right is better; the dashed
-# line is the copy baseline. Between spaces that skip-gram made of the same sentences most systems work. Between
-# spaces of other texts `non-adv-r` does, too. In both `em` without a hint finds about as many words as with words
-# of the same spelling, and so it does on the registry's English and French, whose programs differ. Between English
-# and Japanese or Russian it finds next to nothing.
+# line is the copy baseline. Between spaces that skip-gram made of the same sentences most systems work; if the
+# vectors come from counts instead, only `em` works well. Between spaces of other texts `non-adv-r` does, too. In these
+# cases `em` without a hint finds about as many words as with words of the same spelling, and so it does on the
+# registry's English and French, whose programs differ. Between English and Japanese or Russian it finds next to
+# nothing.
 #
 # The claim, checked: on the start here, and on the spaces that were measured.
 
