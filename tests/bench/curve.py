@@ -69,10 +69,10 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     figure, axes = plt.subplots(1, len(pairs), figsize=(3 * len(pairs), 2.8), sharex=True)
     for axis, pair in zip(np.atleast_1d(axes), pairs, strict=True):
         mean = table[table["pair"] == pair].groupby(["system", "known"])["p@1"].mean()
-        for system in chosen:
+        for i, system in enumerate(chosen):
             if system in mean.index:
                 line = mean[system]
-                axis.plot(line.index, line.to_numpy(), marker="o", label=system)
+                axis.plot(line.index, line.to_numpy(), marker="o", color=f"C{i}", label=system)
         axis.set(title=pair, xlabel="known words", ylim=(0, None))
         axis.set_xscale("symlog", linthresh=25)
         axis.minorticks_off()
