@@ -1,7 +1,5 @@
 """The pieces of the benchmark on tiny data, so that it still runs when it is needed."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 import torch
