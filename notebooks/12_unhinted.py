@@ -114,7 +114,7 @@ wide
 # %%
 done = table[table["seeds"] > 0]
 if len(done):
-    axes = plots.unhinted(done)
+    axes = plots.unhinted(done, order)
     plots.save(axes, runs.results_dir() / "figures" / "unhinted.png")
     display(plots.Picture(axes))
 

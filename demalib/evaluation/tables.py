@@ -171,10 +171,12 @@ def _state(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(table: pd.DataFrame) -> list[str]:
-    """Format each row's P@1 with its interval, or ``not run``."""
+    """Format each row's P@1 with its interval, or its state: ``not run`` or ``not possible``."""
+    every = table.assign(state=table.get("state", "not run"))
+    columns = ["p@1", "low", "high", "seeds", "state"]
     return [
-        f"{p:.1f} [{low:.1f}, {high:.1f}]" if seeds else "not run"
-        for p, low, high, seeds in table[["p@1", "low", "high", "seeds"]].to_numpy()
+        f"{p:.1f} [{low:.1f}, {high:.1f}]" if seeds else state.partition(":")[0]
+        for p, low, high, seeds, state in every[columns].to_numpy()
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -152,13 +153,14 @@ def rivals(table: pd.DataFrame) -> list[Axes]:
     return list(axes.flat[: len(pairs)])
 
 
-def unhinted(table: pd.DataFrame) -> list[Axes]:
+def unhinted(table: pd.DataFrame, names: Sequence[str] = ()) -> list[Axes]:
     """Draw P@1 of systems without a hint, a panel per pair of spaces, a line per system.
 
     Args:
         table: What :func:`demalib.evaluation.unhinted.measure_all` returned, in percent.
+        names: The systems from top to bottom; in the order of the table if left out.
     """
-    spaces, names = list(table["spaces"].unique()), list(table["name"].unique())
+    spaces, names = list(table["spaces"].unique()), list(names or table["name"].unique())
     columns = min(4, len(spaces))
     rows = math.ceil(len(spaces) / columns)
     size = (2.6 * columns + 1.4, 0.6 + (0.9 + 0.24 * len(names)) * rows)

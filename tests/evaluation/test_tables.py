@@ -176,3 +176,11 @@ def test_a_small_p_stays_small_and_an_empty_table_is_not_written():
     assert ",984" in (runs.results_dir() / "tables" / "p.csv").read_text()  # not 984.00
     assert tables.write_table("none", table[:0]).startswith("kept")
     assert not (runs.results_dir() / "tables" / "none.csv").exists()
+
+
+def test_a_cell_says_whether_it_was_run_or_cannot_be():
+    columns = ["p@1", "low", "high", "seeds", "state"]
+    rows = [(5, 4, 6, 1, "measured"), (0, 0, 0, 0, "not run: demalib sweep"),
+            (0, 0, 0, 0, "not possible: no common word")]  # fmt: skip
+    found = tables.cells(pd.DataFrame(rows, columns=columns))
+    assert found == ["5.0 [4.0, 6.0]", "not run", "not possible"]

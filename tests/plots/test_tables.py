@@ -80,3 +80,5 @@ def test_systems_without_a_hint_have_a_panel_for_each_pair_of_spaces():
     points = [ax.containers[0].lines[0].get_xdata().tolist() for ax in axes]
     assert points == [[50, 40], [1]]
     assert [label.get_text() for label in axes[0].get_yticklabels()] == ["a", "b"]
+    axes = plots.unhinted(pd.DataFrame(rows), ["b", "a"])
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["b", "a"]
