@@ -194,6 +194,15 @@ def test_what_the_readme_says_of_equal_hints():
     ]
     said = "ahead of `gradient` by {} points on Japanese, by {} on Russian, by {} on French"
     assert said.format(*leads) in readme()
+    rare = 100 * table[table["lexicons"] == "bundled"].groupby(["direction", "way"])["p@1"].mean()
+    wide = rare.unstack()
+    lead = wide["agreement EM"] - wide["annealed loop"]
+    behind = [f"{-lead[d]:.1f}" for d in ("en-fi", "fi-en", "ja-ru", "ru-ja")]
+    said = (
+        "ahead in {} of {} directions; `gradient` finds {} and {} points more between English and"
+    )
+    assert said.format((lead > 0).sum(), len(lead), *behind[:2]) in readme()
+    assert "{} and {} more between Japanese and Russian".format(*behind[2:]) in readme()
 
 
 def test_what_the_readme_says_of_many_languages():

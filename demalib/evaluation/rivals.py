@@ -230,23 +230,22 @@ def peers(table: pd.DataFrame, lexicons: str = "muse") -> pd.DataFrame:
 
 
 def cost(table: pd.DataFrame) -> pd.DataFrame:
-    """Set the cost of each system beside its quality, over the pairs that most systems were run on.
+    """Set the cost of each system beside its quality, over the pairs that it was run on.
 
     Args:
         table: What :func:`rivals` returned.
 
     Returns:
-        A row per system and lexicon: mean ``seconds`` of the CPU that solving a pair took, the largest ``peak_gb``,
-        mean ``p@1`` over directions, the number of directions, threads and settings. Systems that
-        were not run on all of these pairs are left out, and rows of runs that did not count the
-        seconds of the CPU, which are those without a ``commit``.
+        A row per system and lexicon: mean ``seconds`` of the CPU that solving a pair took, the
+        largest ``peak_gb``, the number of ``directions``, mean ``p@1`` over them, and how far that
+        is from ``em+lexicon`` on the same directions (``lexicon_gain``), threads and settings. Rows
+        of runs that did not count the seconds of the CPU, those without a ``commit``, are left out.
     """
     done = table[(table["seeds"] > 0) & table["commit"].notna()]
-    ran = done.groupby(["lexicons", "pair"])["name"].nunique()
-    common = ran.index[ran == ran.groupby("lexicons").transform("max")]
-    done = done[done.set_index(["lexicons", "pair"]).index.isin(common)]
-    pairs = done.groupby(["lexicons", "name"])["pair"].transform("nunique")
-    done = done[pairs == done.groupby("lexicons")["pair"].transform("nunique")]
+    keys, best = ["lexicons", "direction"], OURS["lexicon_gain"]
+    ours = done[done["name"] == best].set_index(keys)["p@1"].rename("ours")
+    done = done.join(ours, on=keys)
+    done = done.assign(lexicon_gain=done["p@1"] - done["ours"])
     groups = done.groupby(["lexicons", "hint", "name", "settings"], sort=False)
     found = groups.agg(
         seconds=("seconds", "mean"),
@@ -254,5 +253,6 @@ def cost(table: pd.DataFrame) -> pd.DataFrame:
         threads=("threads", "max"),
         directions=("direction", "nunique"),
         **{"p@1": ("p@1", "mean")},
+        lexicon_gain=("lexicon_gain", "mean"),
     )
-    return found.sort_values(["lexicons", "p@1"], ascending=[True, False]).reset_index()
+    return found.sort_values(["lexicons", "lexicon_gain"], ascending=[True, False]).reset_index()

@@ -192,9 +192,7 @@ def test_the_spread_over_seeds_is_shown(seeds):
     assert row["seeds"] == len(seeds) and row["seed_min"] == row["seed_max"] == 25
 
 
-def test_cost_is_of_the_same_pairs_for_every_system():
-    rows = [("em", "en-fr", 50, 2.0), ("xing", "en-fr", 40, 1.0), ("em", "en-ja", 10, 9.0)]
-
+def test_cost_compares_a_system_with_ours_on_the_same_directions():
     def table(rows, commit="abc"):
         return pd.DataFrame(
             {"lexicons": "bundled", "hint": "none", "name": name, "settings": "ours", "pair": pair,
@@ -203,13 +201,13 @@ def test_cost_is_of_the_same_pairs_for_every_system():
             for name, pair, p1, seconds in rows
         )  # fmt: skip
 
-    found = cost(table(rows)).set_index("name")
-    assert found["p@1"].to_dict() == {"em": 50, "xing": 40}  # en-ja has no xing
-    assert found.loc["em", ["seconds", "directions"]].tolist() == [2.0, 1]
-    apart = cost(table([*rows, ("geomm", "en-ja", 5, 1.0)]))
-    assert apart["name"].tolist() == ["em"]  # neither of the others has both pairs
+    rows = [("em+lexicon", "en-fr", 50, 2.0), ("em+lexicon", "en-ja", 10, 9.0),
+            ("xing", "en-ja", 8, 1.0), ("geomm", "en-fr", 45, 1.0)]  # fmt: skip
     old = table([("vecmap", "en-fr", 60, 9.0)], commit=None)  # seconds of the clock
-    assert "vecmap" not in set(cost(pd.concat([table(rows), old]))["name"])
+    found = cost(pd.concat([table(rows), old])).set_index("name")
+    assert found["lexicon_gain"].to_dict() == {"em+lexicon": 0, "xing": -2, "geomm": -5}
+    ours = found.loc["em+lexicon", ["p@1", "seconds", "directions"]]
+    assert ours.tolist() == [30, 5.5, 2] and found.index[0] == "em+lexicon"
 
 
 def test_pairs_without_a_common_word_are_known(real_cache):
