@@ -88,7 +88,8 @@ def interval(share: float, n: int) -> tuple[float, float]:
     z2 = 1.96**2
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = 1.96 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return min(low, share), max(high, share)  # rounding may put them past it
 
 
 def apart(pairs: np.ndarray, held: np.ndarray) -> np.ndarray:

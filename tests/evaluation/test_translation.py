@@ -79,6 +79,8 @@ def test_an_interval_of_nothing_found_says_how_much_may_be_there():
     """Wilson's interval is 0 to z^2 / (n + z^2)."""
     assert bootstrap([False] * 100) == [0.0, pytest.approx(1.96**2 / (100 + 1.96**2))]
     assert bootstrap([True] * 5) == [pytest.approx(5 / (5 + 1.96**2)), 1.0]
+    for n in range(1, 300):
+        assert bootstrap([False] * n)[0] == 0 and bootstrap([True] * n)[1] == 1
 
 
 @pytest.mark.parametrize(("wins", "losses", "p"), [(5, 0, 2 / 32), (9, 1, 22 / 1024), (2, 2, 1)])
