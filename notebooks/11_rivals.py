@@ -20,8 +20,8 @@
 # **Claim.** Of the systems without a dictionary that were run, `em` finds the most of the bundled test words in
 # every direction except between English and Finnish. There the paper's loop, `gradient`, finds 0.2 and 2.9 points
 # more, which is within chance after the correction for the number of comparisons. (`gradient` was run here on
-# Finnish and Turkish only; the same loop is on eight pairs in `results/bench/loop.csv`. English and Chinese share no string, and
-# no system finds one word in a hundred there.) The tables below count, query by query, which systems with a
+# Finnish and Turkish only; the same loop is on eight pairs in `results/bench/loop.csv`. English and Chinese
+# share no string, and no system finds one word in a hundred there.) The tables below count, query by query, which systems with a
 # dictionary find more than `em` without one, and whether any finds more than `em` with one.
 #
 # Papers usually copy each other's numbers. Here all systems get the same vectors, the same test words and the
