@@ -21,12 +21,12 @@
 # every direction except between English and Finnish. There the paper's loop, `gradient`, finds 0.2 and 2.9 points
 # more, which is within chance after the correction for the number of comparisons. (`gradient` was run here on
 # Finnish and Turkish only; the same loop is on eight pairs in `results/bench/loop.csv`. English and Chinese
-# share no string, and no system finds one word in a hundred there.) The tables below count, query by query, which systems with a
-# dictionary find more than `em` without one, and whether any finds more than `em` with one.
+# share no string, and no system finds one word in a hundred there.) The tables below count, query by query, which
+# systems with a dictionary find more than `em` without one, and whether any finds more than `em` with one.
 #
 # Papers usually copy each other's numbers. Here all systems get the same vectors, the same test words and the
-# same evaluation. On pairs with Japanese or Russian `em` has more hints: it also starts from cognates. *Reads* `results/runs/` and
-# the vectors of a pair · *writes* `results/tables/rivals.csv` and `results/figures/rivals.png` · *takes*
+# same evaluation. On pairs with Japanese or Russian `em` has more hints: it also starts from cognates. *Reads*
+# `results/runs/` and the vectors of a pair · *writes* `results/tables/rivals.csv` and `results/figures/rivals.png` · *takes*
 # about 30 seconds on two cores.
 
 # %% tags=["parameters"]

@@ -86,8 +86,8 @@ spread.astype({"queries": int}).round(1)
 # A cell reads `paper | ours [interval]`. The paper's number is corrected where its own source
 # differs (`results/paper/README.md`). The row that the paper calls Procrustes (R) is not refined,
 # and neither is our `procrustes`. In the rows `CSLS (w/o R)` ours is `em`, a relative of the paper's system with
-# more hints and another last step; `solver = "gradient"` shows the paper's loop. The column `data` names the vectors and the test words of our
-# numbers: only `muse, muse` is the paper's data.
+# more hints and another last step; `solver = "gradient"` shows the paper's loop. The column `data` names the
+# vectors and the test words of our numbers: only `muse, muse` is the paper's data.
 
 # %%
 tables.side_by_side(table1)

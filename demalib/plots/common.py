@@ -22,6 +22,7 @@ from demalib.plots.fonts import families
 COMPASS = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
 OFFSETS = [(r * a, r * b) for r in (5, 8, 13, 19) for a, b in COMPASS]  # in typographic points
 LEADER = 13  # points from which a label is joined to its point by a line
+WIDEST = 1200  # pixels of a picture in a notebook
 DISTANCE_COST = 5  # square pixels that a label may cover to be one typographic point nearer
 
 
@@ -134,7 +135,7 @@ def label_ends(ax: Axes, ends: list[tuple[float, str, str]]) -> None:
 
 
 class Picture:
-    """A figure as a PNG of 128 colours, a third of the usual size, to keep notebooks small.
+    """A figure as a PNG of 128 colours and at most 1,200 pixels wide, to keep notebooks small.
 
     It closes the figure; a notebook shows it if it is the last expression of a cell.
 
@@ -144,7 +145,7 @@ class Picture:
 
     def __init__(self, axes: Axes | np.ndarray | list[Axes]):
         figure, whole, small = figure_of(axes), BytesIO(), BytesIO()
-        figure.savefig(whole, format="png")
+        figure.savefig(whole, format="png", dpi=min(figure.dpi, WIDEST / figure.get_figwidth()))
         plt.close(figure)
         Image.open(whole).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
         self.png = small.getvalue()

@@ -104,35 +104,37 @@ def _rows(
             settings = config.replace(solver=system)
             if (name, system, n) in done:
                 continue
-            if system == SYSTEMS[0] and not start:
-                start = evaluate(align(pair, settings), pair, gold, settings, ("csls",))
-            yield from _measure(side, gold, settings, n, start if system == SYSTEMS[0] else {})
+            if system == SYSTEMS[0] and n and not start:  # an earlier run has its rows
+                start, _ = _judge(pair, gold, settings)
+            judged, seconds = _judge(side, gold, settings)
+            if not judged:
+                continue
+            if not n:
+                start = judged
+            for direction, found in summarise(judged, gold).items():
+                figures = found["csls"]
+                low, high = figures["ci95"]
+                row = {"pair": name, "direction": direction, "system": system, "known": n}
+                percent = {"p@1": figures["p@1"], "low": low, "high": high}
+                if system == SYSTEMS[0] and n:
+                    gain = paired_bootstrap(judged[direction]["csls"], start[direction]["csls"])
+                    names = ("gain", "gain_low", "gain_high")
+                    percent |= dict(zip(names, (gain["difference"], *gain["ci95"]), strict=True))
+                row |= {key: round(100 * share, 2) for key, share in percent.items()}
+                yield row | {"seconds": seconds}
+                print(row, flush=True)
 
 
-def _measure(
-    side: Pair, gold: Any, config: Config, n: int, start: Judged
-) -> Iterator[dict[str, Any]]:
+def _judge(side: Pair, gold: Any, config: Config) -> tuple[Judged, float]:
     """Align with one system and judge it; nothing if it cannot learn from so few words."""
     started = time.perf_counter()
     try:
         mapping = align(side, config)
     except DataError as error:
-        print(f"{config.pair} {config.solver} {n}: {error}", flush=True)
-        return
+        print(f"{config.pair} {config.solver}: {error}", flush=True)
+        return {}, 0.0
     seconds = round(time.perf_counter() - started, 1)
-    judged = evaluate(mapping, side, gold, config, ("csls",))
-    for direction, found in summarise(judged, gold).items():
-        figures = found["csls"]
-        low, high = figures["ci95"]
-        row = {"pair": config.pair, "direction": direction, "system": config.solver, "known": n}
-        percent = {"p@1": figures["p@1"], "low": low, "high": high}
-        if n and start:
-            gain = paired_bootstrap(judged[direction]["csls"], start[direction]["csls"])
-            names = ("gain", "gain_low", "gain_high")
-            percent |= dict(zip(names, (gain["difference"], *gain["ci95"]), strict=True))
-        row |= {key: round(100 * share, 2) for key, share in percent.items()}
-        yield row | {"seconds": seconds}
-        print(row, flush=True)
+    return evaluate(mapping, side, gold, config, ("csls",)), seconds
 
 
 def with_lexicon(pair: Pair, lexicon: Lexicon) -> Pair:
